@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The compiler: graphs of operators, their ways in, plans out, and sessions over both.
+ *
+ * The rules for ownership, threads and statuses are those of runtime.h. Compiling needs no device.
+ */
+#ifndef RONDO_COMPILER_H
+#define RONDO_COMPILER_H
+
+#include <rondo/runtime.h>
+#include <rondo/types.h>
+
+RONDO_EXTERN_C_BEGIN
+
+/* Receives text piece by piece. Nonzero stops the writer, which then fails with IO. */
+typedef int32_t (*rondo_write_function)(void *user, const char *data, size_t size);
+
+typedef int32_t rondo_dump_format;
+enum { RONDO_DUMP_TEXT = 0, RONDO_DUMP_DOT = 1, RONDO_DUMP_JSON = 2 };
+
+/* ----------------------------------------------------------------------------------------------- host tensor */
+
+/* A tensor that owns compact row-major host memory, aligned to 64 bytes. Reference counted. */
+typedef struct rondo_tensor rondo_tensor;
+/* Zeroed. INVALID_ARGUMENT: negative dim, rank above RONDO_RANK_MAX, type without a size; OUT_OF_RANGE: too large. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_create(rondo_instance *instance, rondo_dtype dtype, int32_t rank,
+                                                          const int64_t *dims, rondo_tensor **out_tensor);
+RONDO_API void rondo_tensor_retain(rondo_tensor *tensor);
+RONDO_API void rondo_tensor_release(rondo_tensor *tensor);
+RONDO_API const rondo_tensor_view *rondo_tensor_get_view(const rondo_tensor *tensor); /* borrowed */
+RONDO_API uint64_t rondo_tensor_bytes(const rondo_tensor *tensor);
+/* A file with one serialised onnx.TensorProto, as in ONNX's backend tests. IO, CORRUPT (file), UNSUPPORTED (type). */
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_read_onnx(rondo_instance *instance, const char *path,
+                                                             rondo_tensor **out_tensor);
+
+/* ------------------------------------------------------------------------------------------------------ graph */
+
+/* Tensor, Node, Graph. Values and nodes are numbered; a number is meaningful in its own graph only. */
+typedef struct rondo_ir_graph rondo_ir_graph;
+typedef uint32_t rondo_ir_value;
+typedef uint32_t rondo_ir_node;
+#define RONDO_IR_NONE UINT32_MAX
+
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_create(rondo_instance *instance, const char *name,
+                                                            rondo_ir_graph **out_graph);
+RONDO_API void rondo_ir_graph_retain(rondo_ir_graph *graph);
+RONDO_API void rondo_ir_graph_release(rondo_ir_graph *graph);
+
+/* dims: -1 is a size that is not fixed; dim_names may be null, or hold the name of a symbol for such a size. Equal
+ * names are equal sizes. Names of values are unique in a graph: ALREADY_EXISTS. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_input(rondo_ir_graph *graph, const char *name,
+                                                               rondo_dtype dtype, int32_t rank, const int64_t *dims,
+                                                               const char *const *dim_names,
+                                                               rondo_ir_value *out_value);
+/* Copies the compact data. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_constant(rondo_ir_graph *graph, const char *name,
+                                                                  rondo_dtype dtype, int32_t rank,
+                                                                  const int64_t *dims, const void *data,
+                                                                  rondo_ir_value *out_value);
+/* A node by its prototype: NOT_FOUND (prototype) for an unknown operator, INVALID_ARGUMENT (prototype) for a wrong
+ * number of inputs or outputs, an unknown attribute or one of another kind. An absent optional input is RONDO_IR_NONE.
+ * name may be null: one is made. Writes output_count values. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator_name,
+                                                              const char *name, const rondo_ir_value *inputs,
+                                                              uint32_t input_count,
+                                                              const rondo_attribute *attributes,
+                                                              uint32_t attribute_count, rondo_ir_value *out_values,
+                                                              uint32_t output_count);
+/* Appends an output. name may be null: the value's own. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_output(rondo_ir_graph *graph, rondo_ir_value value,
+                                                                const char *name);
+/* Every reference defined before its use, no cycle, names unique, prototypes kept. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_verify(const rondo_ir_graph *graph);
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_dump(const rondo_ir_graph *graph, rondo_dump_format format,
+                                                          rondo_write_function write, void *user);
+
+typedef struct rondo_ir_graph_info {
+    uint32_t struct_size;
+    uint32_t inputs, outputs;
+    uint32_t nodes;       /* subgraphs included */
+    uint32_t subgraphs;
+    uint32_t reserved;
+    uint64_t constant_bytes;
+    const char *name;     /* borrowed */
+    int64_t opset;        /* of ONNX's own domain; 0 when built by hand */
+} rondo_ir_graph_info;
+#define RONDO_IR_GRAPH_INFO_INIT {sizeof(rondo_ir_graph_info), 0, 0, 0, 0, 0, 0, 0, 0}
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_get_info(const rondo_ir_graph *graph,
+                                                              rondo_ir_graph_info *out_info);
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_input(const rondo_ir_graph *graph, uint32_t index,
+                                                           rondo_tensor_info *out_info);
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_output(const rondo_ir_graph *graph, uint32_t index,
+                                                            rondo_tensor_info *out_info);
+/* Symbol of an input's dim, or null. */
+RONDO_API const char *rondo_ir_graph_input_symbol(const rondo_ir_graph *graph, uint32_t index, int32_t axis);
+/* Calls visit once for each operator type with its number of nodes, subgraphs included, sorted by name. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_count_operators(const rondo_ir_graph *graph,
+                                                                     void (*visit)(void *user, const char *name,
+                                                                                   uint32_t count),
+                                                                     void *user);
+
+/* -------------------------------------------------------------------------------------------------- ways in */
+
+typedef struct rondo_onnx_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t file_bytes_max;   /* 0: 2 GiB */
+    const char *external_root; /* folder that external data must stay in; null: the model's own */
+} rondo_onnx_options;
+#define RONDO_ONNX_OPTIONS_INIT {sizeof(rondo_onnx_options), 0, 0, 0}
+
+/* Reads an ONNX model, strictly. NOT_FOUND and IO (file): cannot be read; CORRUPT (file): not an ONNX model, truncated,
+ * out of limits, inconsistent, naming the node; UNSUPPORTED (converter): the message counts and the notes list all
+ * operators that have no prototype, with domain, version and type. options may be null. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_import(rondo_instance *instance, const char *path,
+                                                        const rondo_onnx_options *options,
+                                                        rondo_ir_graph **out_graph);
+/* The same from memory, which may go afterwards. `name` is used in messages. External data is refused. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name,
+                                                               const void *data, size_t size,
+                                                               const rondo_onnx_options *options,
+                                                               rondo_ir_graph **out_graph);
+
+/* --------------------------------------------------------------------------------------------------- compile */
+
+/* A size that the model leaves open: by input and axis, or by symbol (input null). */
+typedef struct rondo_dim_binding {
+    const char *input;
+    const char *symbol;
+    int64_t size;
+    int32_t axis;
+    uint32_t reserved;
+} rondo_dim_binding;
+
+/* The value of an input that is known now. Only small integer and bool tensors that reach a condition or a shape are
+ * used; they become guards of the plan, others are ignored. */
+typedef struct rondo_value_binding {
+    const char *input;
+    const rondo_tensor_view *value;
+} rondo_value_binding;
+
+typedef struct rondo_compile_options {
+    uint32_t struct_size;
+    uint32_t dim_count;
+    uint32_t value_count;
+    uint32_t flags; /* RONDO_COMPILE_* */
+    const rondo_dim_binding *dims;
+    const rondo_value_binding *values;
+    const char *catalogues; /* "cpu,ref": where kernels are looked for, best first; null: that */
+} rondo_compile_options;
+#define RONDO_COMPILE_OPTIONS_INIT {sizeof(rondo_compile_options), 0, 0, 0, 0, 0, 0}
+enum {
+    RONDO_COMPILE_NO_FUSION = 1u << 0,
+    RONDO_COMPILE_NO_FOLDING = 1u << 1, /* only what conditions and shapes need is folded */
+    RONDO_COMPILE_NO_REUSE = 1u << 2    /* every buffer has memory of its own */
+};
+
+/* Specialises the graph to concrete sizes and makes a plan. The graph is not changed. Either out parameter may be null;
+ * out_compiled receives the graph as it was after the last pass. INVALID_ARGUMENT (input): an open size or needed value
+ * was not given, named; (meta): the sizes do not fit, naming the node; UNSUPPORTED: a node without a kernel (kernel),
+ * with every catalogue's reason, or a condition that depends on data (meta). Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph,
+                                                    const rondo_compile_options *options,
+                                                    rondo_ir_graph **out_compiled, rondo_plan **out_plan);
+/* Steps, buffers with offsets and life times, guards, slots, and why each kernel was picked. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_plan_dump(const rondo_plan *plan, rondo_dump_format format,
+                                                      rondo_write_function write, void *user);
+/* Sentence `index` of what the compiler decided and why ("node a: bias of b fused"); null past the end. */
+RONDO_API const char *rondo_plan_remark(const rondo_plan *plan, uint32_t index);
+
+/* --------------------------------------------------------------------------------------------------- session */
+
+/* Graphs under numbers of the caller's, specialised as runs need it.
+ *   create -> add_graph* -> run* -> remove_graph* -> release; add and remove at any time between runs. */
+typedef struct rondo_session rondo_session;
+
+typedef struct rondo_session_options {
+    uint32_t struct_size;
+    uint32_t specialisations_max; /* kept a graph, the least recently used goes first; 0: 8 */
+    uint32_t record_after;        /* runs of a specialisation before it is captured; 0: captured at once */
+    uint32_t flags;               /* RONDO_COMPILE_* for its graphs */
+} rondo_session_options;
+#define RONDO_SESSION_OPTIONS_INIT {sizeof(rondo_session_options), 0, 0, 0}
+
+/* Thread-compatible. Holds the device. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_create(rondo_device *device, const rondo_session_options *options,
+                                                           rondo_session **out_session);
+RONDO_API void rondo_session_retain(rondo_session *session);
+RONDO_API void rondo_session_release(rondo_session *session);
+/* Keeps a reference to the graph, which must not change while it is added. ALREADY_EXISTS keeps the first. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id,
+                                                              rondo_ir_graph *graph);
+/* NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id);
+/* Runs on host tensors, in the graph's order, and waits. Shapes and dtypes of inputs choose or make a specialisation.
+ * For each output: with data given, its shape and dtype must be right and it is written; with data null the whole view
+ * is filled in and points to memory of the session, valid until the next run of this graph or its removal.
+ * NOT_FOUND: id. INVALID_ARGUMENT (input): count, dtype, rank or a fixed size, naming the input. A failed run leaves
+ * the session usable. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_run(rondo_session *session, uint32_t id,
+                                                        const rondo_tensor_view *inputs, uint32_t input_count,
+                                                        rondo_tensor_view *outputs, uint32_t output_count);
+
+typedef struct rondo_session_info {
+    uint32_t struct_size;
+    uint32_t specialisations; /* alive now, of the graph asked */
+    uint64_t runs, compiles, captures, replays;
+    uint64_t compile_ns, capture_ns, copy_ns, run_ns; /* totals */
+} rondo_session_info;
+#define RONDO_SESSION_INFO_INIT {sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_get_info(rondo_session *session, uint32_t id,
+                                                             rondo_session_info *out_info);
+
+RONDO_EXTERN_C_END
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rondo for applications: runtime and compiler. Authors of backends include plugin.h instead. */
+#ifndef RONDO_RONDO_H
+#define RONDO_RONDO_H
+
+#include <rondo/compiler.h>
+#include <rondo/runtime.h>
+
+#endif

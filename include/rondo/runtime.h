@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The runtime: instance, devices, memory, streams, kernels, graphs, executables.
+ *
+ * Ownership: create and retain give the caller a reference, release takes one away; null is accepted by release.
+ * Accessors borrow. Out parameters come last and are unset on failure unless said otherwise.
+ * Threads: objects are thread-compatible (one thread at a time) unless marked thread-safe; reference counts always are.
+ * Sizes are bytes, times nanoseconds, unless said otherwise. A function that returns rondo_status may always return
+ * OUT_OF_MEMORY, and INVALID_ARGUMENT for a null object or a struct_size of 0; other codes are listed with it.
+ */
+#ifndef RONDO_RUNTIME_H
+#define RONDO_RUNTIME_H
+
+#include <rondo/types.h>
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_instance rondo_instance;
+typedef struct rondo_device rondo_device;
+typedef struct rondo_stream rondo_stream;
+typedef struct rondo_event rondo_event;
+typedef struct rondo_graph rondo_graph;
+typedef struct rondo_plan rondo_plan;
+typedef struct rondo_executable rondo_executable;
+typedef struct rondo_context rondo_context;
+
+RONDO_API const char *rondo_version(void);
+
+/* -------------------------------------------------------------------------------------------------- instance */
+
+typedef struct rondo_instance_options {
+    uint32_t struct_size;
+    rondo_log_level log_level;       /* lines above it are dropped */
+    const rondo_allocator *allocator; /* null: the default */
+    rondo_log_function log;          /* null: lines are dropped; the library never prints */
+    void *log_user;
+    const char *const *plugins;      /* files to load besides those found on RONDO_PLUGIN_PATH */
+    uint32_t plugin_count;
+    uint32_t ignore_plugin_path;     /* 1: do not look at RONDO_PLUGIN_PATH */
+} rondo_instance_options;
+#define RONDO_INSTANCE_OPTIONS_INIT {sizeof(rondo_instance_options), RONDO_LOG_WARNING, 0, 0, 0, 0, 0, 0}
+
+/* Registers the embedded plugins (ref, cpu, sim) and those asked for. options may be null. Thread-safe.
+ * NOT_FOUND or UNSUPPORTED (loading) for a named plugin that cannot be used. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_instance_create(const rondo_instance_options *options,
+                                                            rondo_instance **out_instance);
+RONDO_API void rondo_instance_retain(rondo_instance *instance);
+/* Plugins are shut down when the last reference goes; devices hold one. */
+RONDO_API void rondo_instance_release(rondo_instance *instance);
+
+/* ---------------------------------------------------------------------------------------- registry, devices */
+
+/* Device types in the order of registration; null past the end. Thread-safe. */
+RONDO_API const char *rondo_device_type_at(rondo_instance *instance, uint32_t index);
+/* One line about the type; null when unknown. */
+RONDO_API const char *rondo_device_type_description(rondo_instance *instance, const char *type);
+/* How many devices of the type there are. NOT_FOUND for an unknown type, UNAVAILABLE (with why) without a driver. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_type_count(rondo_instance *instance, const char *type,
+                                                              uint32_t *out_count);
+/* Whether the type has a graph implementation. Null asks for the current accelerator: the first type that has a device
+ * and is not "cpu"; NOT_FOUND if there is none, and for an unknown type. Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_has_graph_impl(rondo_instance *instance, const char *type,
+                                                                  bool *out_has);
+
+/* Opens "cpu", "sim" or "sim:1" ("type" or "type:index"). A device is opened once an instance: further opens return the
+ * same object with another reference, and settings must then be null or equal (else ALREADY_EXISTS). settings is
+ * "key=value,..." for the backend. Thread-safe. NOT_FOUND, OUT_OF_RANGE, UNAVAILABLE. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(rondo_instance *instance, const char *name,
+                                                        const char *settings, rondo_device **out_device);
+RONDO_API void rondo_device_retain(rondo_device *device);
+/* Closes with the last reference; streams, graphs and allocations hold none and must be gone. */
+RONDO_API void rondo_device_release(rondo_device *device);
+/* Borrowed, constant. */
+RONDO_API const rondo_device_properties *rondo_device_info(const rondo_device *device);
+RONDO_API rondo_instance *rondo_device_instance(const rondo_device *device);
+/* Free and total bytes of the device. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_memory_info(rondo_device *device, uint64_t *out_free,
+                                                               uint64_t *out_total);
+/* A count the backend keeps ("launches", "copies", "fills", "host_calls", "synchronizes"). NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_counter(rondo_device *device, const char *name,
+                                                           uint64_t *out_value);
+
+/* ---------------------------------------------------------------------------------------------------- memory */
+
+/* Device memory, aligned to the device's allocation_alignment. size 0 is INVALID_ARGUMENT. Thread-safe. Legal during
+ * a capture: the core allocates apart from the stream. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device, uint64_t size, void **out_pointer);
+/* Waits until the device's streams have finished what was enqueued, then frees. Graphs that mention the range become
+ * stale. INVALID_ARGUMENT for a pointer that is not the start of a live allocation. Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_free(rondo_device *device, void *pointer);
+/* Host memory for asynchronous copies. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_host_allocate(rondo_device *device, uint64_t size,
+                                                                 void **out_pointer);
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_host_free(rondo_device *device, void *pointer);
+/* Bytes and allocations alive now. */
+RONDO_API void rondo_memory_usage(const rondo_device *device, uint64_t *out_bytes, uint64_t *out_allocations);
+/* A handle for a pool of one's own ({0, n}, unique in the instance). The pool appears with its first use. */
+RONDO_API rondo_pool_id rondo_pool_handle(rondo_instance *instance);
+
+/* --------------------------------------------------------------------------------------------- stream, event */
+
+typedef struct rondo_stream_options {
+    uint32_t struct_size;
+    uint32_t flags; /* RONDO_STREAM_* of plugin.h: 0, or 1 for asynchronous */
+    int32_t priority;
+    uint32_t reserved;
+} rondo_stream_options;
+#define RONDO_STREAM_OPTIONS_INIT {sizeof(rondo_stream_options), 0, 0, 0}
+
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options,
+                                                          rondo_stream **out_stream);
+/* A stream over the vendor's native handle, which stays the caller's. UNSUPPORTED where the backend cannot. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
+                                                        rondo_stream **out_stream);
+RONDO_API void rondo_stream_retain(rondo_stream *stream);
+/* The last release synchronises. A stream that still captures is aborted first. */
+RONDO_API void rondo_stream_release(rondo_stream *stream);
+/* The device's default stream, borrowed; made with the device. */
+RONDO_API rondo_stream *rondo_stream_default(rondo_device *device);
+RONDO_API rondo_device *rondo_stream_device(const rondo_stream *stream);
+
+/* Enqueue. Data is copied before the return. While a capture records the stream, the work is recorded instead of run.
+ * Failures of the work itself (KERNEL_FAILED, naming the call) come here on inline devices, else at synchronize. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_call *call);
+/* kind names the direction. In a capture, host memory of an asynchronous copy must be pinned (host_allocate) on devices
+ * that are not host addressable, else INVALID_ARGUMENT (capture). */
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source,
+                                                        uint64_t bytes, rondo_copy_kind kind);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t value,
+                                                        uint64_t bytes);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_host_call(rondo_stream *stream, rondo_host_function function,
+                                                             void *user);
+/* INVALID_STATE while the stream captures (and the capture is invalidated): there is nothing to wait for. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_synchronize(rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, bool *out_done);
+
+typedef struct rondo_capture_status {
+    uint32_t struct_size;
+    uint32_t active;      /* 1 while a capture records the stream */
+    uint32_t invalidated; /* 1 after an illegal call */
+    rondo_capture_mode mode;
+    uint64_t id; /* of the capture, never reused in an instance; 0 when inactive */
+} rondo_capture_status;
+#define RONDO_CAPTURE_STATUS_INIT {sizeof(rondo_capture_status), 0, 0, 0, 0}
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_capture_status(rondo_stream *stream,
+                                                                  rondo_capture_status *out_status);
+
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, rondo_event **out_event);
+RONDO_API void rondo_event_retain(rondo_event *event);
+RONDO_API void rondo_event_release(rondo_event *event);
+/* Event and stream must belong to one device: INVALID_ARGUMENT. On a capturing stream: UNSUPPORTED so far. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool *out_done);
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
+
+/* --------------------------------------------------------------------------------------------------- kernels */
+
+/* A kernel of the device's catalogues (the first that accepts), for use in calls. `shape` and `dtype` describe every
+ * operand; elementwise operators only: the compiler's plans are the way to all others. The call's words are the inputs,
+ * then the outputs. UNSUPPORTED (kernel) with the catalogues' reasons. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_kernel_prepare(rondo_device *device, const char *operator_name,
+                                                           uint32_t input_count, rondo_dtype dtype, int32_t rank,
+                                                           const int64_t *shape, rondo_kernel *out_kernel);
+/* A contract kernel by name ("rondo.add", see plugin.h). */
+RONDO_API RONDO_MUST_USE rondo_status rondo_kernel_find(rondo_device *device, const char *name,
+                                                        rondo_kernel *out_kernel);
+/* No graph or enqueued call uses it any more. */
+RONDO_API void rondo_kernel_release(rondo_device *device, rondo_kernel kernel);
+
+/* ----------------------------------------------------------------------------------------------------- graph */
+
+/*   empty --begin--> capturing --end--> captured (keep_graph) --instantiate--> ready
+ *                        |     \--end--> ready (else)
+ *                        \-- illegal call --> invalidated --end or abort--> empty
+ * The table (state x call) is docs/graph.md and src/graph/state.c. A call in a wrong state is INVALID_STATE (capture)
+ * and changes nothing unless said otherwise. Thread-compatible, but abort may come from any thread. */
+typedef int32_t rondo_graph_state;
+enum {
+    RONDO_GRAPH_EMPTY = 0,
+    RONDO_GRAPH_CAPTURING = 1,
+    RONDO_GRAPH_INVALIDATED = 2,
+    RONDO_GRAPH_CAPTURED = 3,
+    RONDO_GRAPH_READY = 4
+};
+
+typedef struct rondo_graph_options {
+    uint32_t struct_size;
+    uint32_t keep_graph; /* 1: capture_end leads to captured, and instantiate may be repeated */
+    const char *name;    /* for messages; may be null */
+} rondo_graph_options;
+#define RONDO_GRAPH_OPTIONS_INIT {sizeof(rondo_graph_options), 0, 0}
+
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
+                                                         rondo_graph **out_graph);
+RONDO_API void rondo_graph_retain(rondo_graph *graph);
+/* Waits behind the last replay. A capture in progress is aborted. */
+RONDO_API void rondo_graph_release(rondo_graph *graph);
+RONDO_API rondo_graph_state rondo_graph_get_state(const rondo_graph *graph);
+
+typedef int32_t rondo_slot_policy;
+enum {
+    RONDO_SLOT_REBIND = 0, /* bind writes the new address into every call that mentions the slot */
+    RONDO_SLOT_COPY = 1    /* the graph has its own buffer; bind copies from the new address at each replay */
+};
+
+/* Declares before capture that [address, address + length) is rebindable. Legal in empty. Slots are numbered from 0 by
+ * the caller without gaps (ALREADY_EXISTS, OUT_OF_RANGE); ranges must not overlap (INVALID_ARGUMENT). `access` says
+ * what the graph does with it: a written slot of policy copy is copied out after the replay. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *address,
+                                                               uint64_t length, uint32_t access,
+                                                               rondo_slot_policy policy);
+/* Legal in empty. pool {0, 0} is the default; others are UNSUPPORTED so far. INVALID_STATE: the stream already captures.
+ * INVALID_ARGUMENT: unknown mode, stream of another device, or the default stream where the device refuses it. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
+                                                                rondo_pool_id pool, rondo_capture_mode mode);
+/* Legal in capturing and invalidated. Another stream, or (unless relaxed) another thread: INVALID_STATE and the capture
+ * goes on. CAPTURE_INVALIDATED carries the first error and leads to empty. No nodes: success, info().empty, and one
+ * warning in the log. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph, rondo_stream *stream);
+/* Legal in capturing and invalidated, from any thread: drops the work, leads to empty. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_abort(rondo_graph *graph);
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
+/* Legal in ready and captured (instantiates first), on any stream of the device, any number of times. STALE names node,
+ * argument and where it was freed. A stream that captures: UNSUPPORTED so far (child graphs). */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
+/* Legal in ready. Waits for a replay in flight. UNSUPPORTED for an opaque graph (one with host calls), by name. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address);
+/* Legal in ready. Replaces the arguments of node `node` (its index in capture order). Same count as recorded. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node,
+                                                         const rondo_argument *arguments, uint32_t argument_count);
+/* Legal in empty. Keeps names and arguments for debug_dump. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_enable_debug_mode(rondo_graph *graph);
+/* Legal in captured and ready. The ending picks the form: .dot, .json, .txt. Needs debug mode or keep_graph. IO. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_debug_dump(rondo_graph *graph, const char *path);
+/* Any state, leads to empty: ends a capture, waits behind the last replay. Slots are forgotten. */
+RONDO_API void rondo_graph_reset(rondo_graph *graph);
+/* Legal in captured and ready. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_pool(rondo_graph *graph, rondo_pool_id *out_pool);
+
+typedef struct rondo_graph_info {
+    uint32_t struct_size;
+    rondo_graph_state state;
+    uint32_t empty;      /* 1: captured no node */
+    uint32_t opaque;     /* 1: holds host calls */
+    uint32_t unverified; /* 1: mentions memory that is not Rondo's, whose life cannot be watched */
+    uint32_t lanes;
+    uint32_t slots;
+    uint32_t reserved;
+    uint64_t nodes;
+    uint64_t kernels, copies, fills, host_calls;
+    uint64_t bytes;   /* state the graph keeps, host memory */
+    uint64_t replays; /* since capture */
+} rondo_graph_info;
+#define RONDO_GRAPH_INFO_INIT {sizeof(rondo_graph_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* Legal in captured and ready. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info);
+
+/* --------------------------------------------------------------------------- plan, executable, context */
+
+/* A plan is plain data made by the compiler (compiler.h). Immutable, thread-safe. */
+RONDO_API void rondo_plan_retain(rondo_plan *plan);
+RONDO_API void rondo_plan_release(rondo_plan *plan);
+
+typedef struct rondo_tensor_info {
+    const char *name; /* borrowed from the object asked */
+    rondo_dtype dtype;
+    int32_t rank;
+    const int64_t *dims; /* in a model -1 stands for a size that is not fixed */
+    uint64_t bytes;      /* 0 when not fixed */
+} rondo_tensor_info;
+
+typedef struct rondo_plan_info {
+    uint32_t struct_size;
+    uint32_t segments;
+    uint32_t nodes_in; /* of the model, subgraphs included */
+    uint32_t calls;    /* steps */
+    uint32_t inputs, outputs;
+    uint64_t arena_bytes;  /* temporaries */
+    uint64_t weight_bytes; /* constants as the plan holds them */
+} rondo_plan_info;
+#define RONDO_PLAN_INFO_INIT {sizeof(rondo_plan_info), 0, 0, 0, 0, 0, 0, 0}
+RONDO_API RONDO_MUST_USE rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_info);
+/* OUT_OF_RANGE. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_plan_input(const rondo_plan *plan, uint32_t index,
+                                                       rondo_tensor_info *out_info);
+RONDO_API RONDO_MUST_USE rondo_status rondo_plan_output(const rondo_plan *plan, uint32_t index,
+                                                        rondo_tensor_info *out_info);
+
+/* Plan x device: prepared kernels and packed weights. Immutable, thread-safe. Holds plan and device. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan,
+                                                              rondo_executable **out_executable);
+RONDO_API void rondo_executable_retain(rondo_executable *executable);
+RONDO_API void rondo_executable_release(rondo_executable *executable);
+
+/* Executable x memory: an arena, baked addresses, one run in flight. Holds the executable. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_context_create(rondo_executable *executable, rondo_context **out_context);
+RONDO_API void rondo_context_retain(rondo_context *context);
+RONDO_API void rondo_context_release(rondo_context *context);
+/* Device addresses of inputs and outputs, in the plan's order, kept until bound again. Buffers must hold the plan's
+ * bytes and be aligned to the element. Waits for a run in flight. OUT_OF_RANGE, INVALID_ARGUMENT (null). */
+RONDO_API RONDO_MUST_USE rondo_status rondo_context_bind_input(rondo_context *context, uint32_t index, void *address);
+RONDO_API RONDO_MUST_USE rondo_status rondo_context_bind_output(rondo_context *context, uint32_t index, void *address);
+/* Enqueues one run through the context's own list. Everything must be bound: INVALID_STATE names what is not. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream);
+/* The same step by step through rondo_stream_launch: what a capture records, and the way to compare with. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream);
+
+RONDO_EXTERN_C_END
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices, streams and events over a backend's tables; the registry; the recorder that a capture installs on a stream.
+ *
+ * The public rondo_stream_* functions live here. Each looks once at stream->recorder: null means enqueue on the backend,
+ * else the recorder gets the work. Nothing here knows what a graph is.
+ */
+#ifndef RONDO_SRC_DEVICE_DEVICE_H
+#define RONDO_SRC_DEVICE_DEVICE_H
+
+#include <rondo/plugin.h>
+#include <rondo/runtime.h>
+
+#include "base/allocator.h"
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "kernel/kernel.h"
+
+typedef struct rondo__memory rondo__memory; /* memory/memory.h */
+
+/* What a capture puts on a stream. Called with the stream's own thread rules; every function records instead of
+ * running. `refuse` is called for what cannot be recorded (synchronise, query, event work so far): it invalidates the
+ * capture, keeps its first error, and returns the failure to give to the caller. */
+typedef struct rondo__recorder rondo__recorder;
+typedef struct rondo__recorder_table {
+    rondo_status (*launch)(rondo__recorder *recorder, rondo_stream *stream, const rondo_call *call);
+    rondo_status (*copy)(rondo__recorder *recorder, rondo_stream *stream, uint64_t destination, uint64_t source,
+                         uint64_t bytes, rondo_copy_kind kind);
+    rondo_status (*fill)(rondo__recorder *recorder, rondo_stream *stream, uint64_t address, uint8_t value,
+                         uint64_t bytes);
+    rondo_status (*host_call)(rondo__recorder *recorder, rondo_stream *stream, rondo_host_function function,
+                              void *user);
+    rondo_status (*refuse)(rondo__recorder *recorder, rondo_stream *stream, const char *what);
+    void (*status)(rondo__recorder *recorder, rondo_capture_status *out_status);
+    /* The stream is going away: end the capture as abort does, and uninstall. */
+    void (*abandon)(rondo__recorder *recorder, rondo_stream *stream);
+} rondo__recorder_table;
+struct rondo__recorder {
+    const rondo__recorder_table *table;
+};
+
+struct rondo_stream {
+    rondo__ref_count references;
+    rondo_device *device; /* retained, but for the default stream, which the device owns */
+    void *handle;         /* the backend's */
+    rondo__recorder *recorder; /* null unless a capture records this stream */
+    rondo_stream *next, *previous; /* of the device's list, under device->mutex */
+    uint64_t id;
+};
+
+struct rondo_event {
+    rondo__ref_count references;
+    rondo_device *device; /* retained */
+    void *handle;
+    bool recorded;
+};
+
+struct rondo_device {
+    rondo__ref_count references;
+    rondo_allocator allocator;
+    rondo_instance *instance; /* retained */
+    const rondo__log *log;    /* the instance's */
+    const rondo_device_table *table;
+    void *handle;
+    rondo_device_properties properties;
+    char *settings; /* as it was opened, or null */
+    rondo__kernel_set kernels;
+    rondo__memory *memory; /* made and released by the instance */
+    rondo_stream *default_stream;
+    rondo_stream *streams; /* all of them */
+    rondo__mutex mutex;    /* streams */
+    void *opened_in;       /* the registry entry that holds the pointer, under the registry's mutex */
+    void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
+};
+
+static inline bool rondo__device_is_inline(const rondo_device *device) {
+    return (device->properties.capabilities & RONDO_DEVICE_INLINE) != 0;
+}
+
+/* One backend of the registry. */
+typedef struct rondo__registry_entry {
+    rondo_backend backend;
+    rondo_device **devices; /* one slot an index, not retained; null until opened */
+    uint32_t device_count;
+} rondo__registry_entry;
+
+/* Types, catalogues and plugins of an instance. Thread-safe after registration. */
+typedef struct rondo__registry {
+    rondo_allocator allocator;
+    const rondo__log *log;
+    rondo__mutex mutex;
+    rondo__buffer entries;    /* rondo__registry_entry */
+    rondo__buffer catalogues; /* rondo_catalogue */
+    rondo__buffer plugins;    /* rondo__registry_plugin: api and dlopen handle */
+    rondo_host_api host_api;
+    uint64_t next_id; /* captures, streams: unique in the instance; atomic access only under mutex */
+} rondo__registry;
+
+RONDO_MUST_USE rondo_status rondo__registry_init(rondo__registry *registry, const rondo_allocator *allocator,
+                                                 const rondo__log *log);
+/* Shuts plugins down in reverse order of registration. Every device is closed. */
+void rondo__registry_deinit(rondo__registry *registry);
+/* Calls the entry and registers what it offers. ALREADY_EXISTS for a type or catalogue name in use, CORRUPT (loading)
+ * for a malformed table, naming what is wrong with it. */
+RONDO_MUST_USE rondo_status rondo__registry_add(rondo__registry *registry, const char *origin,
+                                                rondo_plugin_entry_function entry, void *library);
+/* dlopen, then add. NOT_FOUND, UNSUPPORTED (loading). */
+RONDO_MUST_USE rondo_status rondo__registry_load(rondo__registry *registry, const char *path);
+rondo__registry_entry *rondo__registry_find(rondo__registry *registry, const char *type);
+/* NOT_FOUND. Thread-safe. */
+RONDO_MUST_USE rondo_status rondo__registry_catalogue(rondo__registry *registry, const char *name,
+                                                      rondo_catalogue *out_catalogue);
+uint64_t rondo__registry_next_id(rondo__registry *registry);
+
+/* Opens through the backend and makes the default stream. The memory room is attached by the caller. */
+RONDO_MUST_USE rondo_status rondo__device_open(rondo__registry *registry, rondo_instance *instance,
+                                               const char *name, const char *settings, rondo_device **out_device);
+/* The registry of a device's instance. */
+rondo__registry *rondo__instance_registry(rondo_instance *instance);
+/* Waits for all streams of the device that do not capture; keeps the first failure but waits for all. */
+RONDO_MUST_USE rondo_status rondo__device_synchronize(rondo_device *device);
+/* Backend calls without looking at the recorder: for replay. */
+RONDO_MUST_USE rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list, uint64_t *out_failed);
+
+#endif

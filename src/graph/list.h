@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The call list: what a graph replays and what a context runs.
+ *
+ * Hot: an array of 64-byte entries, baked. Side tables: words beyond five, with the trampoline's contexts; the rebind
+ * table (slot -> entry, argument, addend); a cold array with names and argument descriptions, for errors, dumps, stale
+ * addresses and devices that have no execute_list.
+ */
+#ifndef RONDO_SRC_GRAPH_LIST_H
+#define RONDO_SRC_GRAPH_LIST_H
+
+#include "base/arena.h"
+#include "device/device.h"
+#include "memory/memory.h"
+
+typedef int32_t rondo__list_kind;
+enum { RONDO__LIST_KERNEL = 0, RONDO__LIST_COPY = 1, RONDO__LIST_FILL = 2, RONDO__LIST_HOST_CALL = 3 };
+
+typedef struct rondo__call_list rondo__call_list;
+
+/* `watcher` may be null: then no argument is resolved (the context's own arena needs none). */
+RONDO_MUST_USE rondo_status rondo__call_list_create(rondo_device *device, rondo__memory_watcher *watcher,
+                                                    rondo__call_list **out_list);
+void rondo__call_list_destroy(rondo__call_list *list);
+
+/* Slots exist before anything is appended. Arguments that fall into [address, address + length) belong to the slot and
+ * keep their distance to its start. address 0 with length > 0: a slot without an address yet, whose arguments are named
+ * by rondo__call_list_argument_slot. */
+RONDO_MUST_USE rondo_status rondo__call_list_add_slot(rondo__call_list *list, uint64_t address, uint64_t length,
+                                                      uint32_t *out_slot);
+
+/* Appending copies everything. */
+RONDO_MUST_USE rondo_status rondo__call_list_append_call(rondo__call_list *list, const rondo_call *call);
+RONDO_MUST_USE rondo_status rondo__call_list_append_copy(rondo__call_list *list, uint64_t destination, uint64_t source,
+                                                         uint64_t bytes, rondo_copy_kind kind);
+RONDO_MUST_USE rondo_status rondo__call_list_append_fill(rondo__call_list *list, uint64_t address, uint8_t value,
+                                                         uint64_t bytes);
+RONDO_MUST_USE rondo_status rondo__call_list_append_host(rondo__call_list *list, rondo_host_function function,
+                                                         void *user);
+/* Says that argument `argument` of the entry appended last is slot + addend: bind will write it. */
+RONDO_MUST_USE rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot,
+                                                           uint64_t addend);
+/* Bakes trampolines and flags; no appending afterwards. */
+RONDO_MUST_USE rondo_status rondo__call_list_seal(rondo__call_list *list);
+
+/* Writes base + addend into every argument of the slot. Nothing is in flight (the caller waits). O(mentions), no
+ * allocation, no lock. */
+void rondo__call_list_bind(rondo__call_list *list, uint32_t slot, uint64_t address);
+/* Replaces the words of entry `entry`. INVALID_ARGUMENT on another count. */
+RONDO_MUST_USE rondo_status rondo__call_list_update(rondo__call_list *list, uint64_t entry,
+                                                    const rondo_argument *arguments, uint32_t argument_count);
+/* Runs it on a stream: execute_list where the backend has it (host kernels), else entry by entry. Allocates nothing and
+ * takes no lock on an inline device. KERNEL_FAILED names the entry. */
+RONDO_MUST_USE rondo_status rondo__call_list_run(const rondo__call_list *list, rondo_stream *stream);
+
+/* Looking at it. */
+uint64_t rondo__call_list_count(const rondo__call_list *list);
+uint64_t rondo__call_list_bytes(const rondo__call_list *list); /* host memory it takes */
+typedef struct rondo__call_list_node {
+    rondo__list_kind kind;
+    const char *name;
+    uint32_t argument_count;
+    rondo_argument arguments[RONDO_ARGUMENT_MAX]; /* words as they are now */
+    rondo__memory_reference references[RONDO_ARGUMENT_MAX];
+    uint32_t slots[RONDO_ARGUMENT_MAX]; /* UINT32_MAX: none */
+} rondo__call_list_node;
+void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, rondo__call_list_node *out_node);
+/* The first argument whose allocation is no longer alive: STALE (memory), naming node, argument, address and why.
+ * Null when all are alive. */
+rondo_status rondo__call_list_explain_stale(const rondo__call_list *list);
+void rondo__call_list_counts(const rondo__call_list *list, uint64_t *out_by_kind /* 4 */);
+bool rondo__call_list_unverified(const rondo__call_list *list);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensor, Node, Graph as the compiler sees them.
+ *
+ * A graph owns an arena; everything that hangs on it (names, types, dims, attributes, constants) lives there and goes
+ * with it. Values and nodes are numbered and never renumbered: a pass marks what it removes as dead, and
+ * rondo__ir_clone drops the dead. Nodes are kept in an order in which every value is defined before it is used.
+ * A subgraph (a branch of If) is a graph of its own whose values may stand for a value of the graph around it.
+ */
+#ifndef RONDO_SRC_IR_IR_H
+#define RONDO_SRC_IR_IR_H
+
+#include <rondo/compiler.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/thread.h"
+
+typedef int32_t rondo__ir_kind;
+enum { RONDO__IR_TENSOR = 0, RONDO__IR_SEQUENCE = 1, RONDO__IR_OPTIONAL = 2 };
+
+/* value >= 0: known. value -1: open, `symbol` names it or is null. minimum and maximum bound an open size. */
+typedef struct rondo__ir_dim {
+    int64_t value;
+    const char *symbol;
+    int64_t minimum, maximum;
+} rondo__ir_dim;
+
+typedef struct rondo__ir_type rondo__ir_type;
+struct rondo__ir_type {
+    rondo__ir_kind kind;
+    rondo_dtype dtype;     /* of a tensor; UNDEFINED: not known yet */
+    int32_t rank;          /* -1: not known yet */
+    rondo_format format;   /* how it is stored */
+    rondo_format origin_format; /* what the model means */
+    const rondo__ir_dim *dims;
+    const rondo__ir_type *element; /* of a sequence or an optional */
+};
+
+/* Compact row-major host data. String tensors hold rondo_string elements. */
+typedef struct rondo__ir_constant {
+    rondo_dtype dtype;
+    int32_t rank;
+    const int64_t *dims;
+    const void *data; /* aligned to 64 bytes */
+    size_t bytes;
+} rondo__ir_constant;
+
+enum {
+    RONDO__IR_VALUE_INPUT = 1u << 0,
+    RONDO__IR_VALUE_OUTPUT = 1u << 1
+};
+
+typedef struct rondo__ir_value_data {
+    const char *name; /* unique in its graph */
+    rondo__ir_type type;
+    const rondo__ir_constant *constant; /* null when not known */
+    rondo_ir_node producer;             /* RONDO_IR_NONE: input, constant or outer */
+    uint32_t producer_output;
+    rondo_ir_value outer; /* in a subgraph: the value of the parent that it stands for, else RONDO_IR_NONE */
+    uint32_t flags;
+} rondo__ir_value_data;
+
+typedef struct rondo__ir_node_data {
+    const char *operator_name; /* "Conv", or "domain::Name" outside ONNX's own domain */
+    const char *name;          /* unique in its graph, never null */
+    rondo_ir_value *inputs;    /* RONDO_IR_NONE: absent */
+    rondo_ir_value *outputs;   /* RONDO_IR_NONE: not wanted */
+    rondo_attribute *attributes; /* of kind GRAPH: value.graph is a rondo_ir_graph owned by this graph */
+    uint32_t input_count, output_count, attribute_count;
+    bool dead;
+} rondo__ir_node_data;
+
+struct rondo_ir_graph {
+    rondo__ref_count references;
+    rondo_allocator allocator;
+    rondo__arena arena;
+    const char *name;
+    rondo_ir_graph *parent; /* of a subgraph; not retained */
+    rondo_instance *instance;
+    int64_t opset;          /* version of ONNX's own domain that the model declared; 0: built by hand */
+    uint32_t nodes_in_model; /* nodes when it was imported or built, subgraphs included; clones keep it */
+    rondo__buffer values;   /* rondo__ir_value_data */
+    rondo__buffer nodes;    /* rondo__ir_node_data */
+    rondo__buffer inputs;   /* rondo_ir_value */
+    rondo__buffer outputs;  /* rondo_ir_value */
+    rondo__buffer output_names; /* const char * */
+    rondo__buffer subgraphs;    /* rondo_ir_graph *, owned */
+    void *name_index;       /* hash of value names */
+};
+
+#define RONDO__IR_VALUES_MAX (1u << 26)
+#define RONDO__IR_NODES_MAX (1u << 26)
+
+static inline rondo__ir_value_data *rondo__ir_value_at(const rondo_ir_graph *graph, rondo_ir_value value) {
+    return RONDO__BUFFER_AT(&graph->values, rondo__ir_value_data, value);
+}
+static inline rondo__ir_node_data *rondo__ir_node_at(const rondo_ir_graph *graph, rondo_ir_node node) {
+    return RONDO__BUFFER_AT(&graph->nodes, rondo__ir_node_data, node);
+}
+static inline rondo_ir_value rondo__ir_input_at(const rondo_ir_graph *graph, uint32_t index) {
+    return *RONDO__BUFFER_AT(&graph->inputs, rondo_ir_value, index);
+}
+static inline rondo_ir_value rondo__ir_output_at(const rondo_ir_graph *graph, uint32_t index) {
+    return *RONDO__BUFFER_AT(&graph->outputs, rondo_ir_value, index);
+}
+
+/* Building without prototypes: the public functions of compiler.h check these first. parent may be null; with one, the
+ * new graph is owned by it. */
+RONDO_MUST_USE rondo_status rondo__ir_graph_create(const rondo_allocator *allocator, rondo_instance *instance,
+                                                   const char *name, rondo_ir_graph *parent,
+                                                   rondo_ir_graph **out_graph);
+/* name null: one is made from `stem`. */
+RONDO_MUST_USE rondo_status rondo__ir_value_add(rondo_ir_graph *graph, const char *name, const char *stem,
+                                                const rondo__ir_type *type, rondo_ir_value *out_value);
+/* RONDO_IR_NONE when there is none of that name. */
+rondo_ir_value rondo__ir_value_find(const rondo_ir_graph *graph, const char *name);
+/* A value of `subgraph` that stands for `outer` of its parent: one a value, made when first asked for. */
+RONDO_MUST_USE rondo_status rondo__ir_value_outer(rondo_ir_graph *subgraph, rondo_ir_value outer,
+                                                  rondo_ir_value *out_value);
+RONDO_MUST_USE rondo_status rondo__ir_input_add(rondo_ir_graph *graph, rondo_ir_value value);
+RONDO_MUST_USE rondo_status rondo__ir_output_add(rondo_ir_graph *graph, rondo_ir_value value, const char *name);
+/* Copies the compact data into the graph's arena and returns the constant, or with copy false keeps the pointer, which
+ * must live as long as the graph. */
+RONDO_MUST_USE rondo_status rondo__ir_constant_make(rondo_ir_graph *graph, rondo_dtype dtype, int32_t rank,
+                                                    const int64_t *dims, const void *data, bool copy,
+                                                    const rondo__ir_constant **out_constant);
+/* A value with that constant and its type. */
+RONDO_MUST_USE rondo_status rondo__ir_constant_add(rondo_ir_graph *graph, const char *name, const char *stem,
+                                                   rondo_dtype dtype, int32_t rank, const int64_t *dims,
+                                                   const void *data, rondo_ir_value *out_value);
+/* Appends a node that makes existing values; copies arrays and attributes (not graphs) into the arena. Each output
+ * value gets its producer. name null: one is made from the operator's. */
+RONDO_MUST_USE rondo_status rondo__ir_node_add(rondo_ir_graph *graph, const char *operator_name, const char *name,
+                                               const rondo_ir_value *inputs, uint32_t input_count,
+                                               const rondo_ir_value *outputs, uint32_t output_count,
+                                               const rondo_attribute *attributes, uint32_t attribute_count,
+                                               rondo_ir_node *out_node);
+/* Copies an attribute deeply into the graph's arena; kind GRAPH keeps the pointer. */
+RONDO_MUST_USE rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribute *attribute,
+                                                     rondo_attribute *out_copy);
+/* Adds an attribute to a node, or replaces the one of that name. */
+RONDO_MUST_USE rondo_status rondo__ir_attribute_set(rondo_ir_graph *graph, rondo_ir_node node,
+                                                    const rondo_attribute *attribute);
+/* Null when absent. */
+const rondo_attribute *rondo__ir_attribute_find(const rondo__ir_node_data *node, const char *name);
+int64_t rondo__ir_attribute_int(const rondo__ir_node_data *node, const char *name, int64_t otherwise);
+/* Every use of `from` as a node's input or a graph's output (of this graph, and as `outer` in its subgraphs) becomes
+ * `to`. */
+void rondo__ir_value_replace(rondo_ir_graph *graph, rondo_ir_value from, rondo_ir_value to);
+RONDO_MUST_USE rondo_status rondo__ir_type_from_dims(rondo_ir_graph *graph, rondo_dtype dtype, int32_t rank,
+                                                     const int64_t *dims, rondo__ir_type *out_type);
+/* Whether every size is known; then writes them (dims holds RONDO_RANK_MAX). */
+bool rondo__ir_type_concrete(const rondo__ir_type *type, int64_t *dims);
+/* A copy without dead nodes and without values nobody mentions. Constant data is shared when share is true (the source
+ * must then outlive the copy: the copy retains it), else copied. */
+RONDO_MUST_USE rondo_status rondo__ir_clone(const rondo_ir_graph *graph, bool share, rondo_ir_graph **out_graph);
+/* Sorts the nodes so that every value is defined before its use. CORRUPT (file) names a node on a cycle. */
+RONDO_MUST_USE rondo_status rondo__ir_sort(rondo_ir_graph *graph);
+/* Structure only (no prototypes): references in range, definitions before uses, names unique, at any nesting depth. */
+RONDO_MUST_USE rondo_status rondo__ir_verify(const rondo_ir_graph *graph);
+/* "float32[1,576]", "float32[batch,?]" for messages; always terminated. */
+void rondo__ir_type_text(const rondo__ir_type *type, char *buffer, size_t capacity);
+
+#endif

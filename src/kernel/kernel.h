@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel catalogues as the core sees them: a set in order of preference, look-up over it, and running a prepared kernel
+ * on host memory (the folder of the compiler, and tests).
+ */
+#ifndef RONDO_SRC_KERNEL_KERNEL_H
+#define RONDO_SRC_KERNEL_KERNEL_H
+
+#include <rondo/plugin.h>
+
+#include "base/allocator.h"
+
+#define RONDO__KERNEL_SET_MAX 8u
+
+typedef struct rondo__kernel_set {
+    rondo_catalogue catalogues[RONDO__KERNEL_SET_MAX];
+    uint32_t count;
+} rondo__kernel_set;
+
+/* The first catalogue that accepts. UNSUPPORTED (kernel): names operator and node, a note a catalogue with its reason.
+ * Other failures (out of memory) are passed on. */
+RONDO_MUST_USE rondo_status rondo__kernel_find(const rondo__kernel_set *set, const rondo_kernel_request *request,
+                                               rondo_catalogue *out_catalogue, rondo_kernel_facts *out_facts);
+/* By name; null when absent. */
+const rondo_catalogue *rondo__kernel_set_named(const rondo__kernel_set *set, const char *name);
+/* Finds, packs, prepares, runs and releases on host memory. inputs[i] null where absent; outputs are written.
+ * KERNEL_FAILED names the node. Only catalogues with RONDO_CATALOGUE_HOST take part. */
+RONDO_MUST_USE rondo_status rondo__kernel_run(const rondo__kernel_set *set, const rondo_allocator *allocator,
+                                              const rondo_kernel_request *request, const void *const *inputs,
+                                              void *const *outputs);
+
+#endif
