@@ -19,6 +19,17 @@
 
 typedef struct rondo__memory rondo__memory; /* memory/memory.h */
 
+typedef struct rondo__prepared_kernel {
+    rondo_kernel kernel;
+    rondo_catalogue catalogue; /* that made it and takes it back */
+} rondo__prepared_kernel;
+
+/* A plugin of the registry. */
+typedef struct rondo__registry_plugin {
+    const rondo_plugin_api *api;
+    void *library; /* dlopen's; null for an embedded plugin */
+} rondo__registry_plugin;
+
 /* What a capture puts on a stream. Called with the stream's own thread rules; every function records instead of
  * running. `refuse` is called for what cannot be recorded (synchronise, query, event work so far): it invalidates the
  * capture, keeps its first error, and returns the failure to give to the caller. */
@@ -44,9 +55,11 @@ struct rondo_stream {
     rondo__ref_count references;
     rondo_device *device; /* retained, but for the default stream, which the device owns */
     void *handle;         /* the backend's */
-    rondo__recorder *recorder; /* null unless a capture records this stream */
+    rondo__recorder *recorder; /* null unless a capture records this stream; written by rondo__stream_record only */
     rondo_stream *next, *previous; /* of the device's list, under device->mutex */
     uint64_t id;
+    rondo__mutex mutex;     /* recursive; one backend entry at a time on devices that are not inline */
+    rondo_status pending;   /* a failure met while somebody else waited for the stream; the next synchronise has it */
 };
 
 struct rondo_event {
@@ -69,9 +82,10 @@ struct rondo_device {
     rondo__memory *memory; /* made and released by the instance */
     rondo_stream *default_stream;
     rondo_stream *streams; /* all of them */
-    rondo__mutex mutex;    /* streams */
-    void *opened_in;       /* the registry entry that holds the pointer, under the registry's mutex */
+    rondo__mutex mutex;    /* streams, prepared */
+    void *opened_in;       /* the registry entry that holds the pointer, under the registry's open_mutex */
     void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
+    rondo__buffer prepared; /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
 };
 
 static inline bool rondo__device_is_inline(const rondo_device *device) {
@@ -86,11 +100,16 @@ typedef struct rondo__registry_entry {
 } rondo__registry_entry;
 
 /* Types, catalogues and plugins of an instance. Thread-safe after registration. */
+#define RONDO__REGISTRY_TYPES_MAX 64u
+#define RONDO__REGISTRY_CATALOGUES_MAX 64u
+#define RONDO__REGISTRY_PLUGINS_MAX 64u
+
 typedef struct rondo__registry {
     rondo_allocator allocator;
     const rondo__log *log;
     rondo__mutex mutex;
-    rondo__buffer entries;    /* rondo__registry_entry */
+    rondo__mutex open_mutex;  /* opening and closing devices; taken before `mutex`, held while a backend opens */
+    rondo__buffer entries;    /* rondo__registry_entry; reserved whole, so that pointers to entries stay */
     rondo__buffer catalogues; /* rondo_catalogue */
     rondo__buffer plugins;    /* rondo__registry_plugin: api and dlopen handle */
     rondo_host_api host_api;
@@ -107,20 +126,52 @@ RONDO_MUST_USE rondo_status rondo__registry_add(rondo__registry *registry, const
                                                 rondo_plugin_entry_function entry, void *library);
 /* dlopen, then add. NOT_FOUND, UNSUPPORTED (loading). */
 RONDO_MUST_USE rondo_status rondo__registry_load(rondo__registry *registry, const char *path);
+/* Loads every file of a colon-separated list of files and folders (the *.so of a folder, in order of name). What cannot
+ * be used is logged as a warning and left out; only OUT_OF_MEMORY fails. Null: nothing. */
+RONDO_MUST_USE rondo_status rondo__registry_load_path(rondo__registry *registry, const char *path);
+/* Null when there is none. */
 rondo__registry_entry *rondo__registry_find(rondo__registry *registry, const char *type);
 /* NOT_FOUND. Thread-safe. */
 RONDO_MUST_USE rondo_status rondo__registry_catalogue(rondo__registry *registry, const char *name,
                                                       rondo_catalogue *out_catalogue);
 uint64_t rondo__registry_next_id(rondo__registry *registry);
 
-/* Opens through the backend and makes the default stream. The memory room is attached by the caller. */
+/* Finds the open device, or opens it through the backend and makes the default stream. Called with open_mutex held;
+ * the memory room is attached by the caller before that is given up (a new device has memory null). */
 RONDO_MUST_USE rondo_status rondo__device_open(rondo__registry *registry, rondo_instance *instance,
                                                const char *name, const char *settings, rondo_device **out_device);
+/* Whether what a plugin offers is whole: CORRUPT (loading) names the table and the entry that is wrong. `origin` is the
+ * plugin's file or name. */
+RONDO_MUST_USE rondo_status rondo__plugin_check(const char *origin, const rondo_plugin_api *api);
+RONDO_MUST_USE rondo_status rondo__plugin_check_device(const char *type, const rondo_device_table *table);
+
 /* The registry of a device's instance. */
 rondo__registry *rondo__instance_registry(rondo_instance *instance);
+/* rondo_device_release for who holds open_mutex. True: the instance's reference is now the caller's, to be released when
+ * the mutex is given up. */
+RONDO_MUST_USE bool rondo__device_release_locked(rondo_device *device);
 /* Waits for all streams of the device that do not capture; keeps the first failure but waits for all. */
 RONDO_MUST_USE rondo_status rondo__device_synchronize(rondo_device *device);
-/* Backend calls without looking at the recorder: for replay. */
+/* The same for who has nobody to give a failure to (free, close): it stays with its stream, and the stream's next
+ * synchronise returns it. */
+void rondo__device_drain(rondo_device *device);
+
+/* Puts a recorder on a stream, or takes it away (null), and tells the backend. Any thread. */
+void rondo__stream_record(rondo_stream *stream, rondo__recorder *recorder, rondo_capture_mode mode);
+static inline rondo__recorder *rondo__stream_recorder(const rondo_stream *stream) {
+    return __atomic_load_n(&stream->recorder, __ATOMIC_ACQUIRE);
+}
+
+/* Backend calls without looking at the recorder or at the arguments: for replay. Where the backend has no execute_list,
+ * the list goes entry by entry and the backend learns no lengths: the arguments pass as values. Who knows them uses the
+ * functions below. On failure out_failed is the entry's index where it is known, else UINT64_MAX. */
 RONDO_MUST_USE rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list, uint64_t *out_failed);
+RONDO_MUST_USE rondo_status rondo__stream_launch(rondo_stream *stream, const rondo_call *call);
+RONDO_MUST_USE rondo_status rondo__stream_copy(rondo_stream *stream, uint64_t destination, uint64_t source,
+                                               uint64_t bytes, rondo_copy_kind kind);
+RONDO_MUST_USE rondo_status rondo__stream_fill(rondo_stream *stream, uint64_t address, uint8_t value, uint64_t bytes);
+RONDO_MUST_USE rondo_status rondo__stream_host_call(rondo_stream *stream, rondo_host_function function, void *user);
+RONDO_MUST_USE rondo_status rondo__stream_synchronize(rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__stream_query(rondo_stream *stream, bool *out_done);
 
 #endif
