@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands of the tool share: exit codes, reporting, option parsing, npy files, and a model made ready to run.
+ */
+#ifndef RONDO_CLI_CLI_H
+#define RONDO_CLI_CLI_H
+
+#include <rondo/rondo.h>
+#include <stdio.h>
+
+/* 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device. */
+enum { CLI_DONE = 0, CLI_BAD_DATA = 1, CLI_USAGE = 2, CLI_UNSUPPORTED = 3 };
+
+/* ---- reporting (report.c) */
+
+/* Prints "rondo: <code> (<layer>): <message>" and a line a note on standard error, releases the status, and returns the
+ * exit code that fits it best. Null returns CLI_DONE. */
+int cli_report(rondo_status status);
+/* Prints one line on standard error and returns CLI_USAGE. */
+int cli_usage(const char *format, ...) RONDO_PRINTF(1, 2);
+/* A status of the tool's own is just a line and an exit code. */
+int cli_fail(int exit_code, const char *format, ...) RONDO_PRINTF(2, 3);
+/* rondo_write_function over a FILE *. */
+int32_t cli_write(void *user, const char *data, size_t size);
+/* An instance whose log goes to standard error. */
+rondo_status cli_instance(const char *const *plugins, uint32_t plugin_count, rondo_instance **out_instance);
+uint64_t cli_now_ns(void);
+/* malloc and kin that end the tool with one line: a command has nothing to unwind by then. */
+void *cli_allocate(size_t count, size_t size);
+void *cli_grow(void *pointer, size_t count, size_t size);
+
+/* ---- options (options.c) */
+
+typedef struct cli_pair {
+    const char *name;
+    const char *value;
+} cli_pair;
+
+typedef struct cli_options {
+    const char *files[4096]; /* arguments that are no options */
+    uint32_t file_count;
+    cli_pair *inputs, *dims, *sets;
+    uint32_t input_count, dim_count, set_count;
+    const char *output_dir, *device, *settings, *stage, *format, *check_dir, *passes_file;
+    const char *plugins[64];
+    uint32_t plugin_count;
+    uint64_t random_seed;
+    bool random, eager, why, json, list, help;
+    uint64_t repeat, threads;
+    double seconds;
+    uint64_t timeout_s;
+} cli_options;
+
+/* Bits of the options that a command knows. */
+enum {
+    CLI_OPT_INPUT = 1u << 0,
+    CLI_OPT_OUTPUT_DIR = 1u << 1,
+    CLI_OPT_DEVICE = 1u << 2,
+    CLI_OPT_RUN = 1u << 3,    /* --eager --repeat --threads */
+    CLI_OPT_WHY = 1u << 4,
+    CLI_OPT_JSON = 1u << 5,
+    CLI_OPT_STAGE = 1u << 6,
+    CLI_OPT_LIST = 1u << 7,   /* --list --passes --timeout */
+    CLI_OPT_CHECK = 1u << 8,
+    CLI_OPT_SECONDS = 1u << 9
+};
+/* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
+int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
+void cli_options_free(cli_options *options);
+/* The whole text must be a number. */
+bool cli_parse_u64(const char *text, uint64_t *out_value);
+bool cli_parse_i64(const char *text, int64_t *out_value);
+bool cli_parse_f64(const char *text, double *out_value);
+
+/* ---- npy files (npy.c) */
+
+/* Format 1.0 to 3.0, little endian, C or Fortran order, bool and all numeric types of numpy. */
+int cli_npy_read(rondo_instance *instance, const char *path, rondo_tensor **out_tensor);
+/* Writes to `path` directly: the caller renames. */
+int cli_npy_write(const char *path, const rondo_tensor_view *tensor);
+
+/* ---- a model made ready (model.c) */
+
+typedef struct cli_port {
+    rondo_tensor *host;
+    void *device;
+    uint64_t bytes;
+} cli_port;
+
+typedef struct cli_model {
+    rondo_instance *instance;
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_ir_graph *ir;
+    rondo_ir_graph *compiled; /* only with want_compiled */
+    rondo_plan *plan;
+    rondo_executable *executable;
+    rondo_context *context;
+    rondo_graph *graph;
+    cli_port *inputs, *outputs;
+    uint32_t input_count, output_count;
+    uint64_t load_ns, compile_ns, capture_ns, copy_ns;
+    bool want_compiled;
+} cli_model;
+
+/* Opens instance, device and stream. */
+int cli_model_open(const cli_options *options, cli_model *model);
+/* Imports files[0]. */
+int cli_model_import(const cli_options *options, cli_model *model);
+/* Makes the host inputs from --input, --set, --random and --dim. */
+int cli_model_inputs(const cli_options *options, cli_model *model);
+/* Compiles for the inputs' shapes and values; for dumps `partial` leaves out what needs no tensors. */
+int cli_model_compile(const cli_options *options, cli_model *model);
+/* Executable, context, device buffers, inputs copied in, everything bound. */
+int cli_model_prepare(cli_model *model);
+/* Captures one run of the context. */
+int cli_model_capture(cli_model *model);
+/* One run and wait: eager through the stream, or a replay. */
+int cli_model_run(cli_model *model, bool eager);
+/* Copies the outputs back into outputs[i].host. */
+int cli_model_fetch(cli_model *model);
+void cli_model_close(cli_model *model);
+
+/* What compares: |got - want| <= absolute + relative * scale, where scale is max|want| over the tensor (whole true) or
+ * the element's own. NaN equals NaN; other types exactly. Writes why not to `reason`. */
+bool cli_tensor_agrees(const rondo_tensor_view *got, const rondo_tensor_view *want, double relative, double absolute,
+                       bool whole, char *reason, size_t capacity);
+/* "float32[1,576]" */
+void cli_tensor_text(const rondo_tensor_info *info, char *buffer, size_t capacity);
+
+/* ---- commands */
+
+int cli_devices(int argc, char **argv);
+int cli_info(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_dump(int argc, char **argv);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rondo dump: each stage between the file and the replay, as text, dot or json. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static const char dump_help[] =
+    "usage: rondo dump FILE --stage model|compiled|plan|capture [--format text|dot|json] [inputs as for rondo run]\n"
+    "  model     the graph as it was read; needs no inputs\n"
+    "  compiled  after the last pass\n"
+    "  plan      steps, buffers with offsets, guards, the kernels picked and why\n"
+    "  capture   the nodes that a capture of one run recorded\n"
+    "Inputs that are not given are taken as with --random 0; open sizes need --dim, and a value that decides a branch\n"
+    "needs --set or --input.\n";
+
+static int parse_format(const char *text, rondo_dump_format *out_format) {
+    if (!text || strcmp(text, "text") == 0) *out_format = RONDO_DUMP_TEXT;
+    else if (strcmp(text, "dot") == 0) *out_format = RONDO_DUMP_DOT;
+    else if (strcmp(text, "json") == 0) *out_format = RONDO_DUMP_JSON;
+    else return cli_usage("--format is text, dot or json, not '%s'", text);
+    return CLI_DONE;
+}
+
+static int copy_file(const char *path, FILE *to) {
+    FILE *from = fopen(path, "rb");
+    if (!from) return cli_fail(CLI_BAD_DATA, "%s: %s", path, strerror(errno));
+    char buffer[16384];
+    size_t got;
+    while ((got = fread(buffer, 1, sizeof buffer, from)) > 0) (void)fwrite(buffer, 1, got, to);
+    fclose(from);
+    return CLI_DONE;
+}
+
+/* The graph writes files only; this goes through one of its own. */
+static int dump_capture(cli_model *model, rondo_dump_format format) {
+    static const char *const endings[] = {"txt", "dot", "json"};
+    int code = cli_model_prepare(model);
+    if (code == CLI_DONE) code = cli_model_capture(model);
+    if (code != CLI_DONE) return code;
+    char folder[] = "/tmp/rondo-dump-XXXXXX", path[64];
+    if (!mkdtemp(folder)) return cli_fail(CLI_BAD_DATA, "/tmp: %s", strerror(errno));
+    snprintf(path, sizeof path, "%s/capture.%s", folder, endings[format]);
+    code = cli_report(rondo_graph_debug_dump(model->graph, path));
+    if (code == CLI_DONE) code = copy_file(path, stdout);
+    (void)unlink(path);
+    (void)rmdir(folder);
+    return code;
+}
+
+static int dump_stage(cli_options *options, cli_model *model) {
+    rondo_dump_format format = RONDO_DUMP_TEXT;
+    const char *stage = options->stage;
+    int code = parse_format(options->format, &format);
+    if (code != CLI_DONE) return code;
+    bool is_model = stage && strcmp(stage, "model") == 0, is_plan = stage && strcmp(stage, "plan") == 0;
+    bool is_compiled = stage && strcmp(stage, "compiled") == 0, is_capture = stage && strcmp(stage, "capture") == 0;
+    if (!is_model && !is_plan && !is_compiled && !is_capture)
+        return cli_usage("--stage is model, compiled, plan or capture%s%s%s", stage ? ", not '" : "", stage ? stage : "",
+                         stage ? "'" : "");
+    options->random = true;
+    model->want_compiled = is_compiled;
+    code = cli_model_open(options, model);
+    if (code == CLI_DONE) code = cli_model_import(options, model);
+    if (code == CLI_DONE && is_model) return cli_report(rondo_ir_graph_dump(model->ir, format, cli_write, stdout));
+    if (code == CLI_DONE) code = cli_model_inputs(options, model);
+    if (code == CLI_DONE) code = cli_model_compile(options, model);
+    if (code != CLI_DONE) return code;
+    if (is_compiled) return cli_report(rondo_ir_graph_dump(model->compiled, format, cli_write, stdout));
+    if (is_plan) return cli_report(rondo_plan_dump(model->plan, format, cli_write, stdout));
+    return dump_capture(model, format);
+}
+
+int cli_dump(int argc, char **argv) {
+    cli_options *options = cli_allocate(1, sizeof *options);
+    cli_model model = {0};
+    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_STAGE, options);
+    if (code == CLI_DONE && options->help) {
+        fputs(dump_help, stdout);
+    } else if (code == CLI_DONE) {
+        code = dump_stage(options, &model);
+    }
+    cli_model_close(&model);
+    cli_options_free(options);
+    free(options);
+    return code;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tool: one program, one table of commands. */
+#include <string.h>
+
+#include "cli.h"
+
+static int not_here_yet(int argc, char **argv) {
+    (void)argc;
+    return cli_fail(CLI_UNSUPPORTED, "unsupported: rondo %s is not part of version %s", argv[0], rondo_version());
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary; /* null: known, and answers that it is not there */
+} commands[] = {
+    {"devices", cli_devices, "backends and devices, and what each can do"},
+    {"info", cli_info, "inputs, outputs, nodes by type and sizes of a model"},
+    {"run", cli_run, "load, compile, capture, replay; write the outputs"},
+    {"bench", cli_bench, "what a model costs: load, compile, capture, replay, eager"},
+    {"check", cli_check, "run ONNX backend test folders"},
+    {"dump", cli_dump, "a stage of a model as text, dot or json"},
+    {"compile", not_here_yet, NULL},
+    {"conformance", not_here_yet, NULL},
+};
+
+static void print_help(FILE *file) {
+    fputs("usage: rondo COMMAND [ARGUMENTS]\n"
+          "Capture once, replay everywhere: graph capture for any device, and operators into graphs.\n\n",
+          file);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
+        if (commands[i].summary) fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
+          "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",
+          file);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return CLI_DONE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        printf("rondo %s\n", rondo_version());
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i) {
+        if (strcmp(name, commands[i].name) != 0) continue;
+        int code = commands[i].run(argc - 1, argv + 1);
+        /* A full disk or a closed pipe must not look like success. */
+        if (fflush(stdout) != 0 && code == CLI_DONE) code = cli_fail(CLI_BAD_DATA, "standard output: cannot be written");
+        return code;
+    }
+    return cli_usage("unknown command '%s' (rondo --help)", name);
+}

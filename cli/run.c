@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rondo run: load, compile, capture, replay, and write every output or none. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static const char run_help[] =
+    "usage: rondo run FILE [inputs] [--output-dir DIR] [options]\n"
+    "Loads an ONNX model, compiles it for the inputs' sizes, captures one run and replays it.\n"
+    "\n"
+    "inputs\n"
+    "  --input NAME=FILE.npy   the value of an input\n"
+    "  --set NAME=VALUE        every element of an input, as a number\n"
+    "  --random SEED           the inputs that are not given: floats in [-1, 1), whole numbers 0 to 7\n"
+    "  --dim NAME=N            an open size, by its symbol or as INPUT.AXIS, for inputs that come from no file\n"
+    "\n"
+    "options\n"
+    "  --output-dir DIR        writes each output as DIR/NAME.npy ('/' and ':' in a name become '_'), all or none\n"
+    "  --check DIR             compares each output with DIR/NAME.npy: |got - want| <= 1e-5 + 1e-4 * max|want|\n"
+    "  --device NAME           cpu (default), sim, sim:1, ... (rondo devices)\n"
+    "  --settings K=V,...      for the device's backend\n"
+    "  --eager                 enqueue call by call instead of replaying a capture\n"
+    "  --repeat N              run N times\n"
+    "  --threads N             1 so far\n"
+    "  --why                   say what the compiler decided\n"
+    "  --json                  one JSON object on standard output instead of text\n"
+    "  --plugin FILE           load a plugin; may be repeated\n"
+    "\n"
+    "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n";
+
+static char *output_path(const char *folder, const char *name, const char *ending) {
+    size_t size = strlen(folder) + strlen(name) + strlen(ending) + 2;
+    char *path = cli_allocate(size, 1);
+    int length = snprintf(path, size, "%s/", folder);
+    for (const char *c = name; *c; ++c) path[length++] = (*c == '/' || *c == ':') ? '_' : *c;
+    strcpy(path + length, ending);
+    return path;
+}
+
+static int write_output(const cli_model *model, const char *folder, uint32_t index, char **out_temporary, char **out_final) {
+    rondo_tensor_info info;
+    rondo_status status = rondo_plan_output(model->plan, index, &info);
+    if (status) return cli_report(status);
+    *out_temporary = output_path(folder, info.name, ".npy.part");
+    *out_final = output_path(folder, info.name, ".npy");
+    return cli_npy_write(*out_temporary, rondo_tensor_get_view(model->outputs[index].host));
+}
+
+/* All files are written under other names first and renamed when the last one is whole. */
+static int write_outputs(const cli_model *model, const char *folder) {
+    bool made = mkdir(folder, 0777) == 0;
+    if (!made && errno != EEXIST) return cli_fail(CLI_BAD_DATA, "%s: %s", folder, strerror(errno));
+    uint32_t count = model->output_count;
+    char **temporary = cli_allocate(count, sizeof *temporary), **final = cli_allocate(count, sizeof *final);
+    int code = CLI_DONE;
+    for (uint32_t i = 0; i < count && code == CLI_DONE; ++i) {
+        code = write_output(model, folder, i, &temporary[i], &final[i]);
+        for (uint32_t k = 0; k < i && code == CLI_DONE; ++k)
+            if (strcmp(final[i], final[k]) == 0) code = cli_fail(CLI_BAD_DATA, "two outputs would both be %s", final[i]);
+    }
+    for (uint32_t i = 0; i < count && code == CLI_DONE; ++i)
+        if (rename(temporary[i], final[i]) != 0) code = cli_fail(CLI_BAD_DATA, "%s: %s", final[i], strerror(errno));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (code != CLI_DONE && temporary[i]) (void)unlink(temporary[i]);
+        free(temporary[i]);
+        free(final[i]);
+    }
+    if (code != CLI_DONE && made) (void)rmdir(folder);
+    free(temporary);
+    free(final);
+    return code;
+}
+
+static int check_outputs(const cli_model *model, const char *folder) {
+    int code = CLI_DONE;
+    for (uint32_t i = 0; i < model->output_count; ++i) {
+        rondo_tensor_info info;
+        rondo_status status = rondo_plan_output(model->plan, i, &info);
+        if (status) return cli_report(status);
+        char *path = output_path(folder, info.name, ".npy");
+        rondo_tensor *want = NULL;
+        int read = cli_npy_read(model->instance, path, &want);
+        free(path);
+        if (read != CLI_DONE) return read;
+        char reason[256];
+        if (!cli_tensor_agrees(rondo_tensor_get_view(model->outputs[i].host), rondo_tensor_get_view(want), 1e-4, 1e-5, true,
+                               reason, sizeof reason))
+            code = cli_fail(CLI_BAD_DATA, "output '%s' does not agree: %s", info.name, reason);
+        rondo_tensor_release(want);
+    }
+    return code;
+}
+
+static void print_why(const cli_model *model, FILE *file) {
+    for (uint32_t i = 0;; ++i) {
+        const char *remark = rondo_plan_remark(model->plan, i);
+        if (!remark) return;
+        fprintf(file, "  %s\n", remark);
+    }
+}
+
+static void print_summary(const cli_model *model, const cli_options *options) {
+    rondo_plan_info info = RONDO_PLAN_INFO_INIT;
+    if (cli_report(rondo_plan_get_info(model->plan, &info)) != CLI_DONE) return;
+    if (options->json) {
+        printf("{\"nodes\": %u, \"calls\": %u, \"segments\": %u, \"arena_bytes\": %llu, \"weight_bytes\": %llu, "
+               "\"load_us\": %.1f, \"compile_us\": %.1f, \"capture_us\": %.1f}\n",
+               info.nodes_in, info.calls, info.segments, (unsigned long long)info.arena_bytes,
+               (unsigned long long)info.weight_bytes, (double)model->load_ns / 1e3, (double)model->compile_ns / 1e3,
+               (double)model->capture_ns / 1e3);
+        return;
+    }
+    printf("%u nodes -> %u calls in %u segment%s; arena %llu bytes, weights %llu bytes\n", info.nodes_in, info.calls,
+           info.segments, info.segments == 1 ? "" : "s", (unsigned long long)info.arena_bytes,
+           (unsigned long long)info.weight_bytes);
+    if (options->why) print_why(model, stdout);
+    for (uint32_t i = 0; i < model->output_count; ++i) {
+        rondo_tensor_info output;
+        if (cli_report(rondo_plan_output(model->plan, i, &output)) != CLI_DONE) return;
+        char text[256];
+        cli_tensor_text(&output, text, sizeof text);
+        printf("%s %s\n", output.name, text);
+    }
+}
+
+static int run_model(const cli_options *options, cli_model *model) {
+    int code = cli_model_open(options, model);
+    if (code == CLI_DONE) code = cli_model_import(options, model);
+    if (code == CLI_DONE) code = cli_model_inputs(options, model);
+    if (code == CLI_DONE) code = cli_model_compile(options, model);
+    if (code == CLI_DONE) code = cli_model_prepare(model);
+    if (code == CLI_DONE && !options->eager) code = cli_model_capture(model);
+    for (uint64_t i = 0; i < options->repeat && code == CLI_DONE; ++i) code = cli_model_run(model, options->eager);
+    if (code == CLI_DONE) code = cli_model_fetch(model);
+    if (code == CLI_DONE && options->check_dir) code = check_outputs(model, options->check_dir);
+    if (code == CLI_DONE && options->output_dir) code = write_outputs(model, options->output_dir);
+    if (code == CLI_DONE) print_summary(model, options);
+    return code;
+}
+
+int cli_run(int argc, char **argv) {
+    cli_options *options = cli_allocate(1, sizeof *options);
+    cli_model model = {0};
+    int code = cli_parse(argc, argv,
+                         CLI_OPT_INPUT | CLI_OPT_OUTPUT_DIR | CLI_OPT_DEVICE | CLI_OPT_RUN | CLI_OPT_WHY | CLI_OPT_CHECK |
+                             CLI_OPT_JSON,
+                         options);
+    if (code == CLI_DONE && options->help) {
+        fputs(run_help, stdout);
+    } else if (code == CLI_DONE) {
+        code = run_model(options, &model);
+    }
+    cli_model_close(&model);
+    cli_options_free(options);
+    free(options);
+    return code;
+}
