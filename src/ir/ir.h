@@ -87,6 +87,8 @@ struct rondo_ir_graph {
     rondo__buffer output_names; /* const char * */
     rondo__buffer subgraphs;    /* rondo_ir_graph *, owned */
     void *name_index;       /* hash of value names */
+    rondo__buffer input_sizes, output_sizes; /* int64_t *: what rondo_ir_graph_input and _output lend out */
+    rondo_ir_graph *source; /* retained: the graph whose constants a copy shares */
 };
 
 #define RONDO__IR_VALUES_MAX (1u << 26)
@@ -148,6 +150,9 @@ int64_t rondo__ir_attribute_int(const rondo__ir_node_data *node, const char *nam
 /* Every use of `from` as a node's input or a graph's output (of this graph, and as `outer` in its subgraphs) becomes
  * `to`. */
 void rondo__ir_value_replace(rondo_ir_graph *graph, rondo_ir_value from, rondo_ir_value to);
+/* The same for many at once, in one walk over the graph: `map` has an entry a value, which is the value itself when it
+ * stays. Chains are followed (and shortened in the map); there must be no ring. */
+void rondo__ir_values_replace(rondo_ir_graph *graph, rondo_ir_value *map);
 RONDO_MUST_USE rondo_status rondo__ir_type_from_dims(rondo_ir_graph *graph, rondo_dtype dtype, int32_t rank,
                                                      const int64_t *dims, rondo__ir_type *out_type);
 /* Whether every size is known; then writes them (dims holds RONDO_RANK_MAX). */
