@@ -145,6 +145,16 @@ RONDO_MUST_USE rondo_status rondo__device_open(rondo__registry *registry, rondo_
 RONDO_MUST_USE rondo_status rondo__plugin_check(const char *origin, const rondo_plugin_api *api);
 RONDO_MUST_USE rondo_status rondo__plugin_check_device(const char *type, const rondo_device_table *table);
 
+/* NOT_FOUND with the types that there are. */
+rondo_status rondo__device_type_unknown(rondo_instance *instance, const char *type);
+/* A stream of the device's list; the device's own one (owned) does not retain the device. */
+RONDO_MUST_USE rondo_status rondo__stream_open(rondo_device *device, uint32_t flags, int32_t priority, bool owned,
+                                               rondo_stream **out_stream);
+/* Ends a capture on it, waits, and takes it from the list. Its references are gone. */
+void rondo__stream_close(rondo_stream *stream);
+/* Gives back what rondo_kernel_prepare and rondo_kernel_find made and nobody released. */
+void rondo__prepared_release_all(rondo_device *device);
+
 /* The registry of a device's instance. */
 rondo__registry *rondo__instance_registry(rondo_instance *instance);
 /* rondo_device_release for who holds open_mutex. True: the instance's reference is now the caller's, to be released when

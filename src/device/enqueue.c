@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The public side of a stream: arguments are looked at here, once, for recorders and backends alike. */
+#include "device/device.h"
+
+#include <string.h>
+
+static rondo_status enqueue_no_stream(const char *what) {
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the stream is null", what);
+}
+
+static rondo_status enqueue_bad_argument(const rondo_call *call, uint32_t index) {
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "call '%s': argument %u has access %u, which is none of 0 to %u",
+                       call->name ? call->name : "", index, call->arguments[index].access,
+                       (unsigned)RONDO_ACCESS_BOTH);
+}
+
+static rondo_status enqueue_bad_call(const rondo_call *call) {
+    if (!call || call->struct_size < sizeof *call) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_launch: the call is null or its struct_size is not "
+                                                    "set: start from RONDO_CALL_INIT");
+    }
+    if (call->argument_count > RONDO_ARGUMENT_MAX) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "call '%s': %u arguments are more than %u",
+                           call->name ? call->name : "", call->argument_count, (unsigned)RONDO_ARGUMENT_MAX);
+    }
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "call '%s': its %s null", call->name ? call->name : "",
+                       call->argument_count && !call->arguments ? "arguments are" : "kernel's function is");
+}
+
+rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_call *call) {
+    if (!stream) return enqueue_no_stream("rondo_stream_launch");
+    if (!call || call->struct_size < sizeof *call || call->argument_count > RONDO_ARGUMENT_MAX ||
+        (call->argument_count && !call->arguments) ||
+        (!call->kernel.function && (stream->device->properties.capabilities & RONDO_DEVICE_HOST_KERNELS) != 0)) {
+        return enqueue_bad_call(call);
+    }
+    for (uint32_t i = 0; i < call->argument_count; i++) {
+        if (call->arguments[i].access > RONDO_ACCESS_BOTH) return enqueue_bad_argument(call, i);
+    }
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->launch(recorder, stream, call) : rondo__stream_launch(stream, call);
+}
+
+static rondo_status enqueue_bad_range(const char *what, const char *side, uint64_t address, uint64_t bytes) {
+    if (!address) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the %s is null", what, side);
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %llu bytes from the %s 0x%llx pass the end of all memory", what,
+                       (unsigned long long)bytes, side, (unsigned long long)address);
+}
+
+static bool enqueue_range_is_good(uint64_t address, uint64_t bytes) {
+    uint64_t end;
+    return address && !__builtin_add_overflow(address, bytes, &end);
+}
+
+rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source, uint64_t bytes,
+                               rondo_copy_kind kind) {
+    static const char what[] = "rondo_stream_copy";
+    uint64_t to = (uint64_t)(uintptr_t)destination, from = (uint64_t)(uintptr_t)source;
+    if (!stream) return enqueue_no_stream(what);
+    if (kind < RONDO_COPY_HOST_TO_DEVICE || kind > RONDO_COPY_DEVICE_TO_DEVICE) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %d is no direction", what, (int)kind);
+    }
+    if (!bytes) return RONDO_OK;
+    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
+    if (!enqueue_range_is_good(from, bytes)) return enqueue_bad_range(what, "source", from, bytes);
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->copy(recorder, stream, to, from, bytes, kind)
+                    : rondo__stream_copy(stream, to, from, bytes, kind);
+}
+
+rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t value, uint64_t bytes) {
+    static const char what[] = "rondo_stream_fill";
+    uint64_t to = (uint64_t)(uintptr_t)destination;
+    if (!stream) return enqueue_no_stream(what);
+    if (!bytes) return RONDO_OK;
+    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->fill(recorder, stream, to, value, bytes)
+                    : rondo__stream_fill(stream, to, value, bytes);
+}
+
+rondo_status rondo_stream_host_call(rondo_stream *stream, rondo_host_function function, void *user) {
+    if (!stream) return enqueue_no_stream("rondo_stream_host_call");
+    if (!function) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_host_call: the function is null");
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->host_call(recorder, stream, function, user)
+                    : rondo__stream_host_call(stream, function, user);
+}
+
+rondo_status rondo_stream_synchronize(rondo_stream *stream) {
+    if (!stream) return enqueue_no_stream("rondo_stream_synchronize");
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->refuse(recorder, stream, "rondo_stream_synchronize")
+                    : rondo__stream_synchronize(stream);
+}
+
+rondo_status rondo_stream_query(rondo_stream *stream, bool *out_done) {
+    if (!stream) return enqueue_no_stream("rondo_stream_query");
+    if (!out_done) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_query: no place for the answer");
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    return recorder ? recorder->table->refuse(recorder, stream, "rondo_stream_query")
+                    : rondo__stream_query(stream, out_done);
+}
+
+rondo_status rondo_stream_capture_status(rondo_stream *stream, rondo_capture_status *out_status) {
+    rondo_capture_status own = RONDO_CAPTURE_STATUS_INIT;
+    if (!stream) return enqueue_no_stream("rondo_stream_capture_status");
+    if (!out_status || out_status->struct_size == 0) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_capture_status: the answer is null or its struct_size "
+                                                    "is not set");
+    }
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    if (recorder) recorder->table->status(recorder, &own);
+    own.struct_size = out_status->struct_size;
+    memcpy(out_status, &own, own.struct_size < sizeof own ? own.struct_size : sizeof own);
+    return RONDO_OK;
+}

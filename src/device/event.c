@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events: a point in a stream that other streams and the host can wait for. */
+#include "device/device.h"
+
+rondo_status rondo_event_create(rondo_device *device, rondo_event **out_event) {
+    void *memory = NULL;
+    if (!device || !out_event) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "an event needs a device and a place for the event");
+    }
+    RONDO__TRY(rondo__allocate_zeroed(&device->allocator, sizeof(rondo_event), &memory));
+    rondo_event *event = memory;
+    rondo__ref_init(&event->references);
+    event->device = device;
+    rondo_status status = device->table->stream->event_create(device->handle, &event->handle);
+    if (status) {
+        rondo__free(&device->allocator, event, sizeof *event);
+        return status;
+    }
+    rondo_device_retain(device);
+    *out_event = event;
+    return RONDO_OK;
+}
+
+void rondo_event_retain(rondo_event *event) {
+    if (event) rondo__ref_retain(&event->references);
+}
+
+void rondo_event_release(rondo_event *event) {
+    if (!event || !rondo__ref_release(&event->references)) return;
+    rondo_device *device = event->device;
+    device->table->stream->event_destroy(device->handle, event->handle);
+    rondo__free(&device->allocator, event, sizeof *event);
+    rondo_device_release(device);
+}
+
+/* Both there, and of one device. */
+static rondo_status event_check(const char *what, const rondo_event *event, const rondo_stream *stream) {
+    if (!event || !stream) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the %s is null", what, event ? "stream" : "event");
+    }
+    if (event->device == stream->device) return RONDO_OK;
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the event belongs to device '%s:%d', the stream to '%s:%d'", what,
+                       event->device->properties.name, (int)event->device->properties.index,
+                       stream->device->properties.name, (int)stream->device->properties.index);
+}
+
+rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
+    static const char what[] = "rondo_event_record";
+    RONDO__TRY(event_check(what, event, stream));
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    if (recorder) return recorder->table->refuse(recorder, stream, what);
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status = stream->device->table->stream->event_record(event->handle, stream->handle);
+    if (!status) event->recorded = true;
+    rondo__mutex_unlock(&stream->mutex);
+    return status;
+}
+
+rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream) {
+    static const char what[] = "rondo_event_wait";
+    RONDO__TRY(event_check(what, event, stream));
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    if (recorder) return recorder->table->refuse(recorder, stream, what);
+    if (!event->recorded) return RONDO_OK;
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status = stream->device->table->stream->event_wait(event->handle, stream->handle);
+    rondo__mutex_unlock(&stream->mutex);
+    return status;
+}
+
+rondo_status rondo_event_query(rondo_event *event, bool *out_done) {
+    bool done = true;
+    if (!event || !out_done) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_event_query: the event or the place for the answer is null");
+    }
+    if (event->recorded) RONDO__TRY(event->device->table->stream->event_query(event->handle, &done));
+    *out_done = done;
+    return RONDO_OK;
+}
+
+rondo_status rondo_event_synchronize(rondo_event *event) {
+    if (!event) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_event_synchronize: the event is null");
+    if (!event->recorded) return RONDO_OK;
+    return event->device->table->stream->event_synchronize(event->handle);
+}
