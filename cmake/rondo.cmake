@@ -130,8 +130,10 @@ function(rondo_library)
   endforeach()
 endfunction()
 
-# rondo_test(name files...): a cmocka program over the static library.
+# rondo_test(name files...): a cmocka program over the static library. Unoptimised, because deferred functions look at a
+# body's locals after it has returned.
 function(rondo_test name)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:rondo_harness>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
                              ${PROJECT_SOURCE_DIR})

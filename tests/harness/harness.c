@@ -3,6 +3,10 @@
  * The unit tests' frame: the linker hands every malloc of the program to the functions below, which count, remember and,
  * in a failing run, refuse. A body is run under setjmp; whatever it deferred runs however it ended.
  *
+ * Deferred functions get addresses of the body's locals. A failed check runs them before it jumps, while those locals
+ * are alive. When the body returns, they run below a gap in the stack that keeps its frame as it was; that is why test
+ * files are compiled without optimisation, which would drop the last stores to locals.
+ *
  * For the one who debugs: RONDO_TEST_ONLY=name runs one test, RONDO_TEST_NTH=n only the run in which allocation n fails,
  * RONDO_TEST_PLAIN=1 leaves the failing runs out (for valgrind). A breakpoint on rondo_test_refused stops where an
  * allocation is refused. */
@@ -40,6 +44,16 @@ void rondo_test_refused(void);
 #define ALL_FROM_UP_TO 100u
 #define DEFER_MAX 256u
 #define FOLDER_MAX 128u
+#define STACK_GAP ((size_t)1 << 20)
+
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+#if !defined(VALGRIND_MAKE_MEM_DEFINED)
+#define VALGRIND_MAKE_MEM_DEFINED(pointer, size) ((void)0)
+#endif
 
 /* ------------------------------------------------------------------------------------ the allocations alive */
 
@@ -190,7 +204,7 @@ struct rondo_test {
     const rondo_test_entry *entry;
     pthread_t thread;
     jmp_buf jump;
-    bool jumpable;
+    bool jumpable, deferring;
     run_end end;
     char reason[2048];
     char folder[FOLDER_MAX];
@@ -208,9 +222,24 @@ static void test_reason(rondo_test *t, run_end end, const char *format, va_list 
     (void)vsnprintf(t->reason, sizeof t->reason, format, arguments);
 }
 
+/* In reverse order. A check that fails in one of them ends that one. */
+static void test_defers(rondo_test *t) {
+    jmp_buf outer;
+    memcpy(&outer, &t->jump, sizeof outer);
+    t->deferring = true;
+    while (t->defer_count) {
+        t->defer_count--;
+        if (setjmp(t->jump) == 0) t->defers[t->defer_count].function(t->defers[t->defer_count].argument);
+    }
+    t->deferring = false;
+    memcpy(&t->jump, &outer, sizeof outer);
+}
+
 /* A check that fails on another thread is remembered, but cannot end the body. */
 static void test_jump(rondo_test *t) {
-    if (t->jumpable && pthread_equal(t->thread, pthread_self())) longjmp(t->jump, 1);
+    if (!t->jumpable || !pthread_equal(t->thread, pthread_self())) return;
+    if (!t->deferring) test_defers(t);
+    longjmp(t->jump, 1);
 }
 
 static void test_end(rondo_test *t, run_end end, const char *format, ...) RONDO_PRINTF(3, 4);
@@ -368,11 +397,16 @@ static void test_leaks(rondo_test *t) {
     heap.count = 0;
 }
 
-static void test_step(rondo_test *t, void (*function)(void *), void *argument) {
+/* The body's frame lies just below this function's. */
+static __attribute__((noinline)) void test_body(rondo_test *t) {
+    volatile size_t gap_size = STACK_GAP; /* unknown to the compiler, so that it is taken only after the body */
     if (setjmp(t->jump) == 0) {
         t->jumpable = true;
-        if (function) function(argument);
-        else t->entry->function(t);
+        t->entry->function(t);
+        char *gap = __builtin_alloca(gap_size);
+        __asm__ volatile("" : : "r"(gap) : "memory");
+        VALGRIND_MAKE_MEM_DEFINED(gap, STACK_GAP);
+        test_defers(t);
     }
     t->jumpable = false;
 }
@@ -382,6 +416,7 @@ static void test_run(rondo_test *t, uint64_t nth, bool onwards) {
     t->end = RUN_PASSED;
     t->reason[0] = t->folder[0] = 0;
     t->defer_count = 0;
+    t->jumpable = t->deferring = false;
     t->thread = pthread_self();
     t->random = 0xcbf29ce484222325u;
     for (const char *name = t->entry->name; *name; name++) t->random = (t->random ^ (uint8_t)*name) * 0x100000001b3u;
@@ -393,11 +428,7 @@ static void test_run(rondo_test *t, uint64_t nth, bool onwards) {
     heap.fail_onwards = onwards;
     heap.refused = false;
     heap.counting = true;
-    test_step(t, NULL, NULL);
-    while (t->defer_count) {
-        t->defer_count--;
-        test_step(t, t->defers[t->defer_count].function, t->defers[t->defer_count].argument);
-    }
+    test_body(t);
     heap.counting = false;
     test_leaks(t);
     if (t->folder[0]) (void)nftw(t->folder, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -470,6 +501,6 @@ int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t
 
 /* Refused allocations are part of the tests, also those that are refused for their size. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_stack_use_after_return=0"; }
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
