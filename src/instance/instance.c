@@ -34,23 +34,22 @@ static rondo_status instance_load(rondo__registry *registry, const rondo_instanc
     return RONDO_OK;
 }
 
-static rondo_status instance_read_options(const rondo_instance_options *given, rondo_instance_options *out_options) {
-    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
+/* `options` holds the defaults. */
+static rondo_status instance_read_options(const rondo_instance_options *given, rondo_instance_options *options) {
     if (given) {
         if (given->struct_size == 0) {
             return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "instance options need their struct_size: start from "
                                                         "RONDO_INSTANCE_OPTIONS_INIT");
         }
-        __builtin_memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+        __builtin_memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     }
-    if (options.plugin_count && !options.plugins) {
+    if (options->plugin_count && !options->plugins) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "instance options count %u plugins and list none",
-                           options.plugin_count);
+                           options->plugin_count);
     }
-    if (options.allocator && !options.allocator->reallocate) {
+    if (options->allocator && !options->allocator->reallocate) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "the allocator of the instance options has no function");
     }
-    *out_options = options;
     return RONDO_OK;
 }
 
@@ -61,7 +60,7 @@ static void instance_destroy(rondo_instance *instance) {
 }
 
 rondo_status rondo_instance_create(const rondo_instance_options *given, rondo_instance **out_instance) {
-    rondo_instance_options options;
+    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
     void *memory = NULL;
     if (!out_instance) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "there is no place for the instance");
     RONDO__TRY(instance_read_options(given, &options));
