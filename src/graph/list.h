@@ -29,7 +29,15 @@ void rondo__call_list_destroy(rondo__call_list *list);
 RONDO_MUST_USE rondo_status rondo__call_list_add_slot(rondo__call_list *list, uint64_t address, uint64_t length,
                                                       uint32_t *out_slot);
 
-/* Appending copies everything. */
+/* What the arguments of the slot may do with it, RONDO_ACCESS_BOTH until said otherwise: an argument that only writes
+ * is refused in a slot that is only read, for its writes would be lost. */
+void rondo__call_list_slot_access(rondo__call_list *list, uint32_t slot, uint32_t access);
+/* From now on no argument falls into the slot by its address: the range belongs to somebody else. */
+void rondo__call_list_slot_close(rondo__call_list *list, uint32_t slot);
+/* How many arguments are the slot's, and whether one that only writes covers it whole. */
+uint64_t rondo__call_list_slot_mentions(const rondo__call_list *list, uint32_t slot, bool *out_covered);
+
+/* Appending copies everything. A failure leaves the list as it was. */
 RONDO_MUST_USE rondo_status rondo__call_list_append_call(rondo__call_list *list, const rondo_call *call);
 RONDO_MUST_USE rondo_status rondo__call_list_append_copy(rondo__call_list *list, uint64_t destination, uint64_t source,
                                                          uint64_t bytes, rondo_copy_kind kind);
@@ -40,13 +48,15 @@ RONDO_MUST_USE rondo_status rondo__call_list_append_host(rondo__call_list *list,
 /* Says that argument `argument` of the entry appended last is slot + addend: bind will write it. */
 RONDO_MUST_USE rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot,
                                                            uint64_t addend);
-/* Bakes trampolines and flags; no appending afterwards. */
+/* Bakes trampolines, rebind table and flags; no appending afterwards. May be repeated. */
 RONDO_MUST_USE rondo_status rondo__call_list_seal(rondo__call_list *list);
 
 /* Writes base + addend into every argument of the slot. Nothing is in flight (the caller waits). O(mentions), no
  * allocation, no lock. */
 void rondo__call_list_bind(rondo__call_list *list, uint32_t slot, uint64_t address);
-/* Replaces the words of entry `entry`. INVALID_ARGUMENT on another count. */
+/* Replaces the arguments of entry `entry`: words, lengths, accesses, slots and references. Nothing is in flight. Copies
+ * take destination, source, bytes; fills address, value, bytes. INVALID_ARGUMENT on another count, OUT_OF_RANGE past
+ * the end, UNSUPPORTED for a host call. A failure changes nothing. */
 RONDO_MUST_USE rondo_status rondo__call_list_update(rondo__call_list *list, uint64_t entry,
                                                     const rondo_argument *arguments, uint32_t argument_count);
 /* Runs it on a stream: execute_list where the backend has it (host kernels), else entry by entry. Allocates nothing and
@@ -58,7 +68,8 @@ uint64_t rondo__call_list_count(const rondo__call_list *list);
 uint64_t rondo__call_list_bytes(const rondo__call_list *list); /* host memory it takes */
 typedef struct rondo__call_list_node {
     rondo__list_kind kind;
-    const char *name;
+    rondo_copy_kind copy_kind; /* of copies */
+    const char *name;          /* "" without */
     uint32_t argument_count;
     rondo_argument arguments[RONDO_ARGUMENT_MAX]; /* words as they are now */
     rondo__memory_reference references[RONDO_ARGUMENT_MAX];

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A graph's life, and the plain questions about it. */
+#include "graph/graph.h"
+
+#include <string.h>
+
+static size_t graph_struct_size(uint32_t given, size_t full) { return given < full ? given : full; }
+
+rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options, rondo_graph **out_graph) {
+    rondo_graph_options all = RONDO_GRAPH_OPTIONS_INIT;
+    void *memory;
+    if (!device || !out_graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a graph needs a device and a place to be put");
+    if (options && options->struct_size < sizeof options->struct_size)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph options with struct_size %u: use RONDO_GRAPH_OPTIONS_INIT",
+                           (unsigned)options->struct_size);
+    if (options) memcpy(&all, options, graph_struct_size(options->struct_size, sizeof all));
+    if (!(device->properties.capabilities & RONDO_DEVICE_GRAPH_CAPABLE))
+        return RONDO__FAIL(UNSUPPORTED, CAPTURE, "device '%s:%d' has no graphs", device->properties.name,
+                           (int)device->properties.index);
+    RONDO__TRY(rondo__allocate_zeroed(&device->allocator, sizeof(rondo_graph), &memory));
+    rondo_graph *graph = memory;
+    rondo_status status = rondo__string_copy(&device->allocator, all.name ? all.name : "", &graph->name);
+    if (status) {
+        rondo__free(&device->allocator, graph, sizeof *graph);
+        return status;
+    }
+    rondo__ref_init(&graph->references);
+    graph->allocator = device->allocator;
+    graph->device = device;
+    rondo_device_retain(device);
+    graph->keep_graph = all.keep_graph != 0;
+    atomic_init(&graph->state, RONDO_GRAPH_EMPTY);
+    rondo__memory_watcher_init(&graph->watcher, 0);
+    rondo__mutex_init(&graph->mutex);
+    rondo__buffer_init(&graph->slots, &graph->allocator, sizeof(rondo__graph_slot), UINT32_MAX - 1u);
+    rondo__ticket_init(&graph->ticket, device);
+    *out_graph = graph;
+    return RONDO_OK;
+}
+
+void rondo_graph_retain(rondo_graph *graph) {
+    if (graph) rondo__ref_retain(&graph->references);
+}
+
+void rondo_graph_reset(rondo_graph *graph) {
+    if (!graph) return;
+    rondo__graph_drop_capture(graph);
+    rondo__ticket_deinit(&graph->ticket);
+    rondo__graph_set_state(graph, RONDO_GRAPH_EMPTY);
+    rondo__graph_forget(graph);
+    graph->slots.count = 0;
+}
+
+void rondo_graph_release(rondo_graph *graph) {
+    if (!graph || !rondo__ref_release(&graph->references)) return;
+    rondo_graph_reset(graph);
+    rondo__buffer_deinit(&graph->slots);
+    rondo__mutex_deinit(&graph->mutex);
+    rondo_allocator allocator = graph->allocator;
+    rondo_device *device = graph->device;
+    rondo__string_free(&allocator, graph->name);
+    rondo__free(&allocator, graph, sizeof *graph);
+    rondo_device_release(device);
+}
+
+rondo_graph_state rondo_graph_get_state(const rondo_graph *graph) {
+    return graph ? rondo__graph_state_of(graph) : RONDO_GRAPH_EMPTY;
+}
+
+rondo_status rondo_graph_enable_debug_mode(rondo_graph *graph) {
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "enable_debug_mode without a graph");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_ENABLE_DEBUG));
+    graph->debug = true;
+    return RONDO_OK;
+}
+
+rondo_status rondo_graph_pool(rondo_graph *graph, rondo_pool_id *out_pool) {
+    if (!graph || !out_pool) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "pool needs a graph and a place for its answer");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_POOL));
+    *out_pool = (rondo_pool_id){0, 0};
+    return RONDO_OK;
+}
+
+rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info) {
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    uint64_t counts[4];
+    if (!graph || !out_info || out_info->struct_size < sizeof out_info->struct_size)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "get_info needs a graph and an info with RONDO_GRAPH_INFO_INIT");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_INFO));
+    rondo__call_list_counts(graph->list, counts);
+    info.struct_size = out_info->struct_size;
+    info.state = rondo__graph_state_of(graph);
+    info.nodes = rondo__call_list_count(graph->list);
+    info.empty = info.nodes == 0;
+    info.opaque = counts[RONDO__LIST_HOST_CALL] != 0;
+    info.unverified = rondo__call_list_unverified(graph->list) || rondo__graph_slots_unverified(graph);
+    info.lanes = info.nodes ? 1u : 0u;
+    info.slots = (uint32_t)graph->slots.count;
+    info.kernels = counts[RONDO__LIST_KERNEL];
+    info.copies = counts[RONDO__LIST_COPY];
+    info.fills = counts[RONDO__LIST_FILL];
+    info.host_calls = counts[RONDO__LIST_HOST_CALL];
+    info.bytes = sizeof *graph + (uint64_t)graph->slots.capacity * sizeof(rondo__graph_slot) +
+                 rondo__call_list_bytes(graph->list);
+    if (graph->before) info.bytes += rondo__call_list_bytes(graph->before);
+    if (graph->after) info.bytes += rondo__call_list_bytes(graph->after);
+    info.replays = graph->replays;
+    memcpy(out_info, &info, graph_struct_size(info.struct_size, sizeof info));
+    return RONDO_OK;
+}

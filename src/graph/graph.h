@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The insides of a captured graph, for the files of this folder.
+ *
+ * A graph is a state, a call list, and what ties the list to the world: slots, the watcher of the memory it mentions, a
+ * ticket for the replay in flight. While it captures it is also the recorder on its stream.
+ */
+#ifndef RONDO_SRC_GRAPH_GRAPH_H
+#define RONDO_SRC_GRAPH_GRAPH_H
+
+#include "base/checked.h"
+#include "graph/list.h"
+#include "graph/ticket.h"
+
+#define RONDO__GRAPH_ERROR_MAX 512u
+#define RONDO__GRAPH_NO_SLOT UINT32_MAX
+
+/* What can be asked of a graph: a row of the table in state.c. */
+typedef int32_t rondo__graph_call;
+enum {
+    RONDO__GRAPH_DECLARE_SLOT,
+    RONDO__GRAPH_CAPTURE_BEGIN,
+    RONDO__GRAPH_CAPTURE_END,
+    RONDO__GRAPH_ABORT,
+    RONDO__GRAPH_INSTANTIATE,
+    RONDO__GRAPH_REPLAY,
+    RONDO__GRAPH_BIND,
+    RONDO__GRAPH_UPDATE,
+    RONDO__GRAPH_ENABLE_DEBUG,
+    RONDO__GRAPH_DEBUG_DUMP,
+    RONDO__GRAPH_RESET,
+    RONDO__GRAPH_POOL,
+    RONDO__GRAPH_INFO,
+    RONDO__GRAPH_RECORD, /* work that reaches the capturing stream */
+    RONDO__GRAPH_CALL_COUNT
+};
+#define RONDO__GRAPH_STATE_COUNT 5
+
+/* [address, address + length) as it was declared, and where it is now. */
+typedef struct rondo__graph_slot {
+    uint64_t address, length;
+    uint64_t bound;                     /* address now: the declared one until bind */
+    rondo__memory_reference declared;   /* the allocation that the declared range was in when the capture began */
+    rondo__memory_reference reference;  /* the allocation that `bound` is in; base 0: not ours */
+    uint64_t own;                       /* the graph's buffer, of policy copy; 0 while there is none */
+    uint32_t access;
+    rondo_slot_policy policy;
+    uint32_t copy_in, copy_out;     /* slots of the lists before and after */
+    uint32_t new_in, new_out;       /* of the lists being made */
+} rondo__graph_slot;
+
+struct rondo_graph {
+    rondo__recorder recorder; /* first: a recorder is its graph */
+    rondo__ref_count references;
+    rondo_allocator allocator;
+    rondo_device *device; /* retained */
+    char *name;           /* "" when none was given */
+    bool keep_graph, debug;
+    atomic_int_least32_t state;
+
+    /* The capture. Under the mutex, since abort may come from any thread. */
+    rondo__mutex mutex;
+    rondo_stream *stream; /* not retained: a stream that goes away abandons its capture */
+    uint64_t thread, capture_id;
+    rondo_capture_mode mode;
+    char first_error[RONDO__GRAPH_ERROR_MAX]; /* of an invalidated capture */
+
+    /* What was captured. */
+    rondo__call_list *list;
+    rondo__call_list *before, *after; /* copies of the slots of policy copy; null when there are none */
+    rondo__memory_watcher watcher;
+    rondo__buffer slots; /* rondo__graph_slot */
+    rondo__ticket ticket;
+    uint64_t replays;
+};
+
+/* state.c */
+/* Null when the call is legal in the graph's state; else INVALID_STATE (capture), which says what to do first. */
+RONDO_MUST_USE rondo_status rondo__graph_check(const rondo_graph *graph, rondo__graph_call call);
+/* The table's cell: for tests and documentation. */
+bool rondo__graph_legal(rondo_graph_state state, rondo__graph_call call, bool keep_graph);
+const char *rondo__graph_state_name(rondo_graph_state state);
+
+static inline rondo_graph_state rondo__graph_state_of(const rondo_graph *graph) {
+    return atomic_load_explicit(&graph->state, memory_order_acquire);
+}
+static inline void rondo__graph_set_state(rondo_graph *graph, rondo_graph_state state) {
+    atomic_store_explicit(&graph->state, state, memory_order_release);
+}
+static inline rondo__graph_slot *rondo__graph_slot_at(const rondo_graph *graph, uint32_t slot) {
+    return RONDO__BUFFER_AT(&graph->slots, rondo__graph_slot, slot);
+}
+
+/* capture.c */
+/* Ends a capture without a word: the state is empty afterwards. No effect in other states. */
+void rondo__graph_drop_capture(rondo_graph *graph);
+/* Invalidates the capture that records the stream because of `status`, which is kept and given back. */
+rondo_status rondo__graph_refuse_on(rondo_stream *stream, rondo_status status);
+/* Everything captured, and the graph's own buffers. Nothing is in flight. Slots stay declared. */
+void rondo__graph_forget(rondo_graph *graph);
+/* Whether host memory of a copy may be recorded: INVALID_ARGUMENT (capture) for pageable memory. */
+RONDO_MUST_USE rondo_status rondo__graph_check_copy(const rondo_graph *graph, uint64_t destination, uint64_t source,
+                                                    uint64_t bytes, rondo_copy_kind kind);
+
+/* slots.c */
+/* At the beginning of a capture: resolves the declared ranges, makes the buffers of policy copy, tells the list. A
+ * failure leaves buffers for rondo__graph_forget. */
+RONDO_MUST_USE rondo_status rondo__graph_open_slots(rondo_graph *graph);
+/* When the list is sealed: points arguments to the graph's own buffers and makes the lists of copies around it. */
+RONDO_MUST_USE rondo_status rondo__graph_close_slots(rondo_graph *graph);
+/* STALE names the slot whose memory is gone. */
+rondo_status rondo__graph_explain_slots(const rondo_graph *graph);
+bool rondo__graph_slots_unverified(const rondo_graph *graph);
+void rondo__graph_free_slots(rondo_graph *graph);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slots: address ranges that are declared before capture and may lie elsewhere at each replay.
+ *
+ * Policy rebind writes the new address into every call that mentions the slot. Policy copy gives the graph a buffer of
+ * its own and copies around the replay, in two small lists beside the captured one, so that nodes keep their numbers.
+ * The declared range is the slot's name during capture; afterwards it names it only as long as its allocation lives.
+ */
+#include "graph/graph.h"
+
+rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *address, uint64_t length,
+                                      uint32_t access, rondo_slot_policy policy) {
+    uint64_t start = (uint64_t)(uintptr_t)address, end;
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "declare_slot without a graph");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_DECLARE_SLOT));
+    if (slot < graph->slots.count)
+        return RONDO__FAIL(ALREADY_EXISTS, CAPTURE, "graph '%s': slot %u is declared already", graph->name,
+                           (unsigned)slot);
+    if (slot > graph->slots.count)
+        return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "graph '%s': slots are numbered without gaps: the next one is %zu, not %u",
+                           graph->name, graph->slots.count, (unsigned)slot);
+    if (!start || !length || !rondo__checked_add_u64(start, length, &end))
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': slot %u needs an address and a length", graph->name,
+                           (unsigned)slot);
+    if (access < RONDO_ACCESS_READ || access > RONDO_ACCESS_BOTH)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': slot %u: access %u is not read, write or both",
+                           graph->name, (unsigned)slot, (unsigned)access);
+    if (policy != RONDO_SLOT_REBIND && policy != RONDO_SLOT_COPY)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': slot %u: %d is no policy", graph->name,
+                           (unsigned)slot, (int)policy);
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *other = rondo__graph_slot_at(graph, i);
+        if (start < other->address + other->length && other->address < end)
+            return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': the range of slot %u overlaps that of slot %u",
+                               graph->name, (unsigned)slot, (unsigned)i);
+    }
+    rondo__graph_slot declared = {.address = start,
+                                  .length = length,
+                                  .bound = start,
+                                  .access = access,
+                                  .policy = policy,
+                                  .copy_in = RONDO__GRAPH_NO_SLOT,
+                                  .copy_out = RONDO__GRAPH_NO_SLOT};
+    return rondo__buffer_append(&graph->slots, &declared, 1);
+}
+
+static rondo_status slots_resolve(rondo_graph *graph, uint32_t slot, uint64_t address,
+                                  rondo__memory_reference *out_reference) {
+    *out_reference = (rondo__memory_reference){0};
+    RONDO__TRY_NOTE(rondo__memory_resolve(graph->device->memory, address, rondo__graph_slot_at(graph, slot)->length,
+                                          &graph->watcher, out_reference),
+                    "slot %u of graph '%s'", (unsigned)slot, graph->name);
+    return RONDO_OK;
+}
+
+rondo_status rondo__graph_open_slots(rondo_graph *graph) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        uint32_t number;
+        slot->bound = slot->address;
+        RONDO__TRY(slots_resolve(graph, i, slot->address, &slot->reference));
+        slot->declared = slot->reference;
+        RONDO__TRY(rondo__call_list_add_slot(graph->list, slot->address, slot->length, &number));
+        rondo__call_list_slot_access(graph->list, number, slot->access);
+        if (slot->policy == RONDO_SLOT_COPY)
+            RONDO__TRY_NOTE(rondo__memory_allocate(graph->device->memory, slot->length, &slot->own),
+                            "the buffer for slot %u of graph '%s'", (unsigned)i, graph->name);
+    }
+    return RONDO_OK;
+}
+
+void rondo__graph_free_slots(rondo_graph *graph) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        if (slot->own) RONDO__IGNORE(rondo__memory_free(graph->device->memory, slot->own));
+        slot->own = 0;
+        slot->bound = slot->address;
+        slot->reference = slot->declared = (rondo__memory_reference){0};
+        slot->copy_in = slot->copy_out = RONDO__GRAPH_NO_SLOT;
+    }
+}
+
+/* One copy between the graph's buffer and wherever the slot is bound, whose far end is a slot of `list`. */
+static rondo_status slots_add_copy(rondo__call_list *list, const rondo__graph_slot *slot, bool in,
+                                   uint32_t *out_slot) {
+    uint64_t to = in ? slot->own : slot->bound, from = in ? slot->bound : slot->own;
+    RONDO__TRY(rondo__call_list_add_slot(list, 0, slot->length, out_slot));
+    RONDO__TRY(rondo__call_list_append_copy(list, to, from, slot->length, RONDO_COPY_DEVICE_TO_DEVICE));
+    return rondo__call_list_argument_slot(list, in ? 1u : 0u, *out_slot, 0);
+}
+
+typedef struct slots_edges {
+    rondo__call_list *before, *after;
+} slots_edges;
+
+/* always: whatever the nodes do, the copies are right. Else only those that the nodes make necessary. */
+static rondo_status slots_add_edges(rondo_graph *graph, slots_edges *edges, bool always) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        bool covered;
+        uint64_t mentions = rondo__call_list_slot_mentions(graph->list, i, &covered);
+        slot->new_in = slot->new_out = RONDO__GRAPH_NO_SLOT;
+        if (slot->policy != RONDO_SLOT_COPY || !(mentions || always)) continue;
+        /* What is only written, but not wholly, keeps its other bytes: they must be brought in to be carried out. */
+        if ((slot->access & RONDO_ACCESS_READ) || !covered || always)
+            RONDO__TRY(slots_add_copy(edges->before, slot, true, &slot->new_in));
+        if (slot->access & RONDO_ACCESS_WRITE) RONDO__TRY(slots_add_copy(edges->after, slot, false, &slot->new_out));
+    }
+    RONDO__TRY(rondo__call_list_seal(edges->before));
+    return rondo__call_list_seal(edges->after);
+}
+
+/* Makes the two lists anew; a failure keeps the old ones. */
+static rondo_status slots_make_edges(rondo_graph *graph, bool always) {
+    slots_edges edges = {NULL, NULL};
+    bool any = false;
+    for (uint32_t i = 0; i < graph->slots.count; i++) any |= rondo__graph_slot_at(graph, i)->policy == RONDO_SLOT_COPY;
+    if (!any) return RONDO_OK;
+    rondo_status status = rondo__call_list_create(graph->device, NULL, &edges.before);
+    if (!status) status = rondo__call_list_create(graph->device, NULL, &edges.after);
+    if (!status) status = slots_add_edges(graph, &edges, always);
+    if (status) {
+        rondo__call_list_destroy(edges.before);
+        rondo__call_list_destroy(edges.after);
+        return status;
+    }
+    rondo__call_list_destroy(graph->before);
+    rondo__call_list_destroy(graph->after);
+    graph->before = edges.before;
+    graph->after = edges.after;
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        slot->copy_in = slot->new_in;
+        slot->copy_out = slot->new_out;
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo__graph_close_slots(rondo_graph *graph) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        rondo__call_list_bind(graph->list, i, slot->own ? slot->own : slot->bound);
+    }
+    return slots_make_edges(graph, false);
+}
+
+static rondo_status slots_refuse_opaque(const rondo_graph *graph, uint32_t slot) {
+    rondo__call_list_node node;
+    for (uint64_t i = 0; i < rondo__call_list_count(graph->list); i++) {
+        rondo__call_list_describe(graph->list, i, &node);
+        if (node.kind != RONDO__LIST_HOST_CALL) continue;
+        return RONDO__FAIL(UNSUPPORTED, CAPTURE,
+                           "graph '%s' is opaque: node %llu is a host call, which may use the memory of slot %u in ways "
+                           "that nobody can see, so the slot cannot be bound: capture again, or leave the call out",
+                           graph->name, (unsigned long long)i, (unsigned)slot);
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) {
+    uint64_t start = (uint64_t)(uintptr_t)address, counts[4], end;
+    rondo__memory_reference reference;
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "bind without a graph");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_BIND));
+    if (slot >= graph->slots.count)
+        return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "graph '%s' has %zu slots: there is no slot %u", graph->name,
+                           graph->slots.count, (unsigned)slot);
+    rondo__graph_slot *s = rondo__graph_slot_at(graph, slot);
+    if (!start || !rondo__checked_add_u64(start, s->length, &end))
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': slot %u cannot be bound to %p", graph->name,
+                           (unsigned)slot, address);
+    rondo__call_list_counts(graph->list, counts);
+    if (counts[RONDO__LIST_HOST_CALL]) RONDO__TRY(slots_refuse_opaque(graph, slot));
+    RONDO__TRY(rondo__ticket_wait(&graph->ticket));
+    RONDO__TRY(slots_resolve(graph, slot, start, &reference));
+    s->bound = start;
+    s->reference = reference;
+    if (!s->own) rondo__call_list_bind(graph->list, slot, start);
+    if (s->copy_in != RONDO__GRAPH_NO_SLOT) rondo__call_list_bind(graph->before, s->copy_in, start);
+    if (s->copy_out != RONDO__GRAPH_NO_SLOT) rondo__call_list_bind(graph->after, s->copy_out, start);
+    return RONDO_OK;
+}
+
+/* An argument that now lies where a slot was declared is the slot's, unless that memory has become somebody else's. */
+static void slots_close_dead(rondo_graph *graph) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        if (slot->declared.base && !rondo__memory_alive(graph->device->memory, &slot->declared))
+            rondo__call_list_slot_close(graph->list, i);
+    }
+}
+
+static rondo_status slots_check_updated_copy(const rondo_graph *graph, uint64_t node, const rondo_argument *arguments,
+                                             uint32_t argument_count) {
+    rondo__call_list_node described;
+    if (node >= rondo__call_list_count(graph->list) || argument_count != 3 || !arguments) return RONDO_OK;
+    rondo__call_list_describe(graph->list, node, &described);
+    if (described.kind != RONDO__LIST_COPY) return RONDO_OK;
+    return rondo__graph_check_copy(graph, arguments[0].word, arguments[1].word, arguments[2].word,
+                                   described.copy_kind);
+}
+
+rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_argument *arguments,
+                                uint32_t argument_count) {
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "update without a graph");
+    RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_UPDATE));
+    RONDO__TRY_NOTE(slots_check_updated_copy(graph, node, arguments, argument_count), "update of node %llu of graph '%s'",
+                    (unsigned long long)node, graph->name);
+    RONDO__TRY(rondo__ticket_wait(&graph->ticket));
+    slots_close_dead(graph);
+    /* First the copies that are right before and after, then the change, then, if there is memory, only those needed. */
+    RONDO__TRY(slots_make_edges(graph, true));
+    RONDO__TRY_NOTE(rondo__call_list_update(graph->list, node, arguments, argument_count), "update of graph '%s'",
+                    graph->name);
+    RONDO__IGNORE(slots_make_edges(graph, false));
+    return RONDO_OK;
+}
+
+rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
+    char why[256];
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        bool covered;
+        if (!slot->reference.base || rondo__memory_alive(graph->device->memory, &slot->reference) ||
+            !rondo__call_list_slot_mentions(graph->list, i, &covered))
+            continue;
+        rondo__memory_explain(graph->device->memory, &slot->reference, why, sizeof why);
+        return RONDO__FAIL(STALE, MEMORY, "slot %u: address 0x%llx, %s, lies in memory that is gone: %s. Bind the slot anew",
+                           (unsigned)i, (unsigned long long)slot->bound,
+                           slot->bound == slot->address ? "where it was declared" : "where it was bound", why);
+    }
+    return RONDO_OK;
+}
+
+bool rondo__graph_slots_unverified(const rondo_graph *graph) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        bool covered;
+        if (!rondo__graph_slot_at(graph, i)->reference.base && rondo__call_list_slot_mentions(graph->list, i, &covered))
+            return true;
+    }
+    return false;
+}
