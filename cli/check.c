@@ -38,6 +38,12 @@ typedef struct check_case {
     char why[1024];
 } check_case;
 
+/* False when the path is too long, which then does not exist. */
+static bool join(char *path, size_t capacity, const char *folder, const char *name) {
+    int length = snprintf(path, capacity, "%s/%s", folder, name);
+    return length >= 0 && (size_t)length < capacity;
+}
+
 static int skip_or_fail(check_case *test, rondo_status status) {
     bool skip = rondo_status_code(status) == RONDO_CODE_UNSUPPORTED;
     size_t used = rondo_status_format(status, test->why, sizeof test->why);
@@ -56,7 +62,8 @@ static int failed(check_case *test, const char *text) {
 static rondo_status read_tensor(check_case *test, cli_model *model, const char *set, const char *kind, uint32_t index,
                                 rondo_tensor **out_tensor) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s/%s_%u.pb", test->folder, set, kind, index);
+    int length = snprintf(path, sizeof path, "%s/%s/%s_%u.pb", test->folder, set, kind, index);
+    if (length < 0 || (size_t)length >= sizeof path) path[0] = 0;
     return rondo_tensor_read_onnx(model->instance, path, out_tensor);
 }
 
@@ -143,7 +150,7 @@ static int check_set(check_case *test, const char *set) {
     cli_model model = {0};
     char path[4096];
     if (cli_model_open(test->options, &model) != CLI_DONE) return failed(test, "the device cannot be opened");
-    snprintf(path, sizeof path, "%s/model.onnx", test->folder);
+    if (!join(path, sizeof path, test->folder, "model.onnx")) path[0] = 0;
     rondo_status status = rondo_onnx_import(model.instance, path, NULL, &model.ir);
     rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;
     if (!status) status = rondo_ir_graph_get_info(model.ir, &info);
@@ -165,8 +172,7 @@ static int check_set(check_case *test, const char *set) {
 
 static void read_bounds(check_case *test) {
     char path[4096], text[4096];
-    snprintf(path, sizeof path, "%s/data.json", test->folder);
-    FILE *file = fopen(path, "rb");
+    FILE *file = join(path, sizeof path, test->folder, "data.json") ? fopen(path, "rb") : NULL;
     if (!file) return;
     size_t size = fread(text, 1, sizeof text - 1, file);
     fclose(file);
@@ -294,8 +300,7 @@ static int read_passes(const char *path, check_names *list) {
 static bool is_case(const char *folder) {
     char path[4096];
     struct stat info;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
-    return stat(path, &info) == 0;
+    return join(path, sizeof path, folder, "model.onnx") && stat(path, &info) == 0;
 }
 
 static int expand(const char *given, check_names *folders) {
@@ -310,8 +315,7 @@ static int expand(const char *given, check_names *folders) {
     while ((entry = readdir(folder))) {
         char path[4096];
         if (entry->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%s", given, entry->d_name);
-        if (is_case(path)) add_name(folders, path);
+        if (join(path, sizeof path, given, entry->d_name) && is_case(path)) add_name(folders, path);
     }
     closedir(folder);
     if (folders->count == before) return cli_fail(CLI_BAD_DATA, "%s: no test folders in it (model.onnx)", given);
