@@ -11,8 +11,9 @@
 #include "bench.h"
 
 static const char help[] =
-    "usage: rondo-bench [NAME...] [--json FILE] [--models FOLDER] [--peer LIBONNXRUNTIME] [--library LIBRONDO] [--strict]\n"
+    "usage: rondo-bench [NAME...] [--json FILE] [--models FOLDERS] [--peer LIBONNXRUNTIME] [--library LIBRONDO] [--strict]\n"
     "Rows whose name begins with a NAME; all without one. --strict: exit code 1 when a bar does not hold.\n"
+    "FOLDERS are joined by ':'. What is not given lies under RONDO_CACHE, where tools/fetch puts it.\n"
     "RONDO_CPU_KERNELS=base|v3|... picks the kernels, as everywhere.\n";
 
 bool bench_wants(const bench_report *report, const char *name) {
@@ -91,6 +92,22 @@ int main(int argc, char **argv) {
         case 'h': fputs(help, stdout); return 0;
         default: fputs(help, stderr); return 2;
         }
+    }
+    const char *cache = getenv("RONDO_CACHE");
+    static char models_path[8192], peer_path[4096], library_path[4096];
+    if (!setup.models && cache) {
+        (void)snprintf(models_path, sizeof models_path, "%.4000s/silero-vad:%.4000s/wakeword", cache, cache);
+        setup.models = models_path;
+    }
+    if (!peer && cache) {
+        (void)snprintf(peer_path, sizeof peer_path, "%.4000s/onnxruntime/libonnxruntime.so", cache);
+        peer = peer_path;
+    }
+    if (!setup.library) {
+        const char *slash = strrchr(argv[0], '/');
+        (void)snprintf(library_path, sizeof library_path, "%.*s/../lib/librondo.so", slash ? (int)(slash - argv[0]) : 1,
+                       slash ? argv[0] : ".");
+        setup.library = library_path;
     }
     report.wanted = (const char *const *)&argv[optind];
     report.wanted_count = (uint32_t)(argc - optind);

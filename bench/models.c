@@ -139,17 +139,29 @@ static void time_model(const bench_setup *setup, bench_model *model, double *out
     *out_theirs = model->peer ? bench_median(theirs, MODEL_BLOCKS * MODEL_RUNS) : (double)NAN;
 }
 
+/* The first folder of the list that has the file. */
+static bool find_model(const char *folders, const char *name, char *path, size_t capacity) {
+    while (*folders) {
+        size_t length = strcspn(folders, ":");
+        int written = snprintf(path, capacity, "%.*s/%s", (int)length, folders, name);
+        FILE *file = written > 0 && (size_t)written < capacity ? fopen(path, "rb") : NULL;
+        if (file) {
+            fclose(file);
+            return true;
+        }
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
 static void rows_of(const bench_setup *setup, bench_report *report, bench_model *model) {
     char path[4096], load_name[64];
     snprintf(load_name, sizeof load_name, "load_%s", model->name);
     if (!bench_wants(report, model->name) && !bench_wants(report, load_name)) return;
-    snprintf(path, sizeof path, "%s/%s", setup->models, model->file);
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        fprintf(stderr, "rondo-bench: %s: not there, its rows are left out\n", path);
+    if (!find_model(setup->models, model->file, path, sizeof path)) {
+        fprintf(stderr, "rondo-bench: %s is not in %s: its rows are left out\n", model->file, setup->models);
         return;
     }
-    fclose(file);
     prepare(setup, model, path);
     if (bench_wants(report, model->name)) {
         double ours, theirs;

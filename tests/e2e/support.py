@@ -10,8 +10,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("RONDO_BUILD", ROOT / "build"))
-MODELS = pathlib.Path(os.environ.get("RONDO_MODELS", ROOT / ".cache" / "models"))
-SOUNDS = pathlib.Path(os.environ.get("RONDO_SOUNDS", ROOT / ".cache" / "sounds"))
+CACHE = pathlib.Path(os.environ.get("RONDO_CACHE", ROOT / ".cache"))
+SOUNDS = CACHE / "speech"
 RONDO = BUILD / "bin" / "rondo"
 
 
@@ -22,10 +22,11 @@ def rondo(*arguments, timeout=120, **options):
 
 def model(name):
     """The path of a fetched model, or a skip that says so."""
-    path = MODELS / name
-    if not path.is_file():
-        raise unittest.SkipTest(f"{name} was not fetched")
-    return path
+    for folder in ("silero-vad", "wakeword"):
+        path = CACHE / folder / name
+        if path.is_file():
+            return path
+    raise unittest.SkipTest(f"{name} was not fetched")
 
 
 def agree(got, want):
