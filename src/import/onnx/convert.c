@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What changed between versions of an operator, as two tables: which attributes and inputs exist when (a node that uses
+ * what its version does not have is refused, never guessed at), and which converter brings an old form into the newest. */
+#include <string.h>
+
+#include "import/onnx/onnx.h"
+
+#define CONVERT_ALWAYS INT64_MAX
+
+typedef struct convert_attribute {
+    const char *type, *attribute;
+    int64_t since, until; /* versions since .. until-1 have it */
+} convert_attribute;
+
+/* Only attributes that came or went after version 7. */
+static const convert_attribute convert_attributes[] = {
+    {"Cast", "round_mode", 24, CONVERT_ALWAYS},
+    {"Cast", "saturate", 19, CONVERT_ALWAYS},
+    {"Clip", "max", 1, 11},
+    {"Clip", "min", 1, 11},
+    {"LSTM", "layout", 14, CONVERT_ALWAYS},
+    {"Pad", "pads", 1, 11},
+    {"Pad", "value", 1, 11},
+    {"ReduceMax", "axes", 1, 18},
+    {"ReduceMax", "noop_with_empty_axes", 18, CONVERT_ALWAYS},
+    {"ReduceMean", "axes", 1, 18},
+    {"ReduceMean", "noop_with_empty_axes", 18, CONVERT_ALWAYS},
+    {"ReduceSum", "axes", 1, 13},
+    {"ReduceSum", "noop_with_empty_axes", 13, CONVERT_ALWAYS},
+    {"Reshape", "allowzero", 14, CONVERT_ALWAYS},
+    {"Shape", "end", 15, CONVERT_ALWAYS},
+    {"Shape", "start", 15, CONVERT_ALWAYS},
+    {"Slice", "axes", 1, 10},
+    {"Slice", "ends", 1, 10},
+    {"Slice", "starts", 1, 10},
+    {"Split", "num_outputs", 18, CONVERT_ALWAYS},
+    {"Split", "split", 1, 13},
+    {"Squeeze", "axes", 1, 13},
+    {"Unsqueeze", "axes", 1, 13},
+};
+
+typedef struct convert_inputs {
+    const char *type;
+    uint32_t count; /* at most so many inputs ... */
+    int64_t until;  /* ... before this version */
+} convert_inputs;
+
+static const convert_inputs convert_input_counts[] = {
+    {"Clip", 1, 11},     {"Pad", 1, 11},        {"Pad", 3, 18},       {"ReduceMax", 1, 18}, {"ReduceMean", 1, 18},
+    {"ReduceSum", 1, 13}, {"Slice", 1, 10},     {"Split", 1, 13},     {"Squeeze", 1, 13},   {"Unsqueeze", 1, 13},
+};
+
+typedef struct convert_since {
+    const char *type;
+    int64_t since;
+} convert_since;
+
+static const convert_since convert_sinces[] = {{"ConstantOfShape", 9}, {"Expand", 8}, {"Where", 9}};
+
+typedef struct convert_rule {
+    const char *type;
+    int64_t until; /* for versions before this one */
+    rondo__onnx_converter convert;
+} convert_rule;
+
+static const convert_rule convert_rules[] = {
+    {"Clip", 11, rondo__onnx_convert_clip},
+    {"If", CONVERT_ALWAYS, rondo__onnx_convert_if},
+    {"Pad", 11, rondo__onnx_convert_pad},
+    {"ReduceMax", 18, rondo__onnx_convert_axes},
+    {"ReduceMean", 18, rondo__onnx_convert_axes},
+    {"ReduceSum", 13, rondo__onnx_convert_axes},
+    {"Slice", 10, rondo__onnx_convert_slice},
+    {"Softmax", 13, rondo__onnx_convert_softmax},
+    {"Split", 18, rondo__onnx_convert_split},
+    {"Squeeze", 13, rondo__onnx_convert_axes},
+    {"Unsqueeze", 13, rondo__onnx_convert_axes},
+};
+
+static rondo_status convert_check_attribute(rondo__onnx_node *node, const rondo_attribute *attribute) {
+    if (strncmp(attribute->name, "rondo.", 6) == 0)
+        return RONDO__FAIL(CORRUPT, FILE, "node %s: attribute '%.100s' is not one of ONNX's", rondo__onnx_label(node),
+                           attribute->name);
+    for (size_t i = 0; i < sizeof convert_attributes / sizeof *convert_attributes; i++) {
+        const convert_attribute *rule = &convert_attributes[i];
+        if (strcmp(rule->type, node->operator_name) != 0 || strcmp(rule->attribute, attribute->name) != 0) continue;
+        if (node->version >= rule->since && node->version < rule->until) return RONDO_OK;
+        bool late = node->version >= rule->until;
+        return RONDO__FAIL(CORRUPT, FILE, "node %s has attribute '%s', which version %lld of the operator %s %lld%s",
+                           rondo__onnx_label(node), attribute->name, (long long)node->version,
+                           late ? "no longer has: it was dropped in version" : "does not have yet: it came with version",
+                           (long long)(late ? rule->until : rule->since),
+                           late ? ", where an input took its place" : "");
+    }
+    return RONDO_OK;
+}
+
+static rondo_status convert_check(rondo__onnx_node *node) {
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        RONDO__TRY(convert_check_attribute(node, &node->attributes[i]));
+    for (size_t i = 0; i < sizeof convert_input_counts / sizeof *convert_input_counts; i++) {
+        const convert_inputs *rule = &convert_input_counts[i];
+        if (node->version >= rule->until || node->input_count <= rule->count) continue;
+        if (strcmp(rule->type, node->operator_name) == 0)
+            return RONDO__FAIL(CORRUPT, FILE, "node %s has %u inputs, but version %lld of the operator has at most %u",
+                               rondo__onnx_label(node), node->input_count, (long long)node->version, rule->count);
+    }
+    for (size_t i = 0; i < sizeof convert_sinces / sizeof *convert_sinces; i++)
+        if (node->version < convert_sinces[i].since && strcmp(convert_sinces[i].type, node->operator_name) == 0)
+            return RONDO__FAIL(CORRUPT, FILE, "node %s: the operator came with version %lld, the model is of version %lld",
+                               rondo__onnx_label(node), (long long)convert_sinces[i].since, (long long)node->version);
+    return RONDO_OK;
+}
+
+rondo_status rondo__onnx_convert(rondo__onnx_node *node) {
+    if (node->refused || node->domain.size) return RONDO_OK;
+    RONDO__TRY(convert_check(node));
+    for (size_t i = 0; i < sizeof convert_rules / sizeof *convert_rules; i++) {
+        const convert_rule *rule = &convert_rules[i];
+        if (node->version < rule->until && strcmp(rule->type, node->operator_name) == 0) return rule->convert(node);
+    }
+    return RONDO_OK;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ModelProto, and the doors of the room. What fails inside gets the file's name in front here, once. */
+#include <string.h>
+
+#include "base/instance.h"
+#include "import/onnx/onnx.h"
+
+enum { MODEL_IR_VERSION = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25 };
+
+typedef struct model_parts {
+    int64_t ir_version;
+    rondo__pb_reader graph;
+    bool graph_seen, version_seen;
+} model_parts;
+
+static rondo_status model_opset(rondo__onnx_context *context, rondo__pb_reader *reader) {
+    rondo__onnx_opset opset = {0};
+    rondo__pb_field field;
+    while (rondo__pb_next(reader, &field)) {
+        if (field.number == 1) {
+            RONDO__TRY(rondo__pb_once(reader, &field));
+            RONDO__TRY(rondo__pb_get_text(reader, &field, &opset.domain));
+        } else if (field.number == 2) {
+            RONDO__TRY(rondo__pb_once(reader, &field));
+            RONDO__TRY(rondo__pb_int64(reader, &field, &opset.version));
+        }
+    }
+    RONDO__TRY(rondo__pb_end(reader));
+    if (rondo__onnx_is(opset.domain, "ai.onnx")) opset.domain.size = 0;
+    const char *shown = opset.domain.size ? rondo__onnx_shown(context, opset.domain) : "ai.onnx";
+    if (opset.version < 1)
+        return RONDO__FAIL(CORRUPT, FILE, "it imports version %lld of operator set '%s'", (long long)opset.version, shown);
+    for (uint32_t i = 0; i < context->opset_count; i++) {
+        const rondo__onnx_opset *other = &context->opsets[i];
+        if (other->domain.size == opset.domain.size &&
+            (!opset.domain.size || memcmp(other->domain.data, opset.domain.data, opset.domain.size) == 0))
+            return RONDO__FAIL(CORRUPT, FILE, "it imports operator set '%s' twice", shown);
+    }
+    if (context->opset_count == RONDO__ONNX_OPSETS_MAX)
+        return RONDO__FAIL(CORRUPT, FILE, "it imports more than %u operator sets", RONDO__ONNX_OPSETS_MAX);
+    context->opsets[context->opset_count++] = opset;
+    if (!opset.domain.size) context->opset = opset.version;
+    return RONDO_OK;
+}
+
+/* Only the name: whether it is called is seen at the nodes. */
+static rondo_status model_function(rondo__onnx_context *context, rondo__pb_reader *reader) {
+    rondo__pb_bytes name = {0}, domain = {0};
+    rondo__pb_field field;
+    while (rondo__pb_next(reader, &field)) {
+        if (field.number == 1) RONDO__TRY(rondo__pb_get_text(reader, &field, &name));
+        else if (field.number == 10) RONDO__TRY(rondo__pb_get_text(reader, &field, &domain));
+    }
+    RONDO__TRY(rondo__pb_end(reader));
+    if (rondo__onnx_is(domain, "ai.onnx")) domain.size = 0;
+    void *memory = NULL;
+    RONDO__TRY(rondo__arena_allocate(&context->scratch, domain.size + name.size + 2, &memory));
+    uint8_t *key = memory;
+    if (domain.size) memcpy(key, domain.data, domain.size);
+    memcpy(key + domain.size, "::", 2);
+    if (name.size) memcpy(key + domain.size + 2, name.data, name.size);
+    uint32_t before;
+    return rondo__onnx_names_insert(&context->functions, (rondo__pb_bytes){key, domain.size + name.size + 2}, 0,
+                                    &before);
+}
+
+static rondo_status model_walk(rondo__onnx_context *context, rondo__pb_reader *reader, model_parts *parts) {
+    rondo__pb_field field;
+    rondo__pb_reader inner;
+    while (rondo__pb_next(reader, &field)) {
+        switch (field.number) {
+            case MODEL_IR_VERSION:
+                RONDO__TRY(rondo__pb_once(reader, &field));
+                RONDO__TRY(rondo__pb_int64(reader, &field, &parts->ir_version));
+                parts->version_seen = true;
+                break;
+            case MODEL_GRAPH:
+                RONDO__TRY(rondo__pb_once(reader, &field));
+                RONDO__TRY(rondo__pb_enter(reader, &field, &parts->graph));
+                parts->graph_seen = true;
+                break;
+            case MODEL_OPSET:
+                RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
+                RONDO__TRY(model_opset(context, &inner));
+                break;
+            case MODEL_FUNCTION:
+                RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
+                RONDO__TRY(model_function(context, &inner));
+                break;
+            default: break;
+        }
+    }
+    return rondo__pb_end(reader);
+}
+
+static rondo_status model_check(const rondo__onnx_context *context, const model_parts *parts) {
+    if (!parts->version_seen && !parts->graph_seen) return RONDO__FAIL(CORRUPT, FILE, "it is not an ONNX model");
+    if (!parts->graph_seen) return RONDO__FAIL(CORRUPT, FILE, "the model has no graph");
+    if (parts->ir_version < 1)
+        return RONDO__FAIL(CORRUPT, FILE, "IR version %lld does not exist", (long long)parts->ir_version);
+    if (parts->ir_version < RONDO__ONNX_IR_MIN || parts->ir_version > RONDO__ONNX_IR_MAX)
+        return RONDO__FAIL(UNSUPPORTED, CONVERTER, "the model is of IR version %lld; versions %d to %d are read",
+                           (long long)parts->ir_version, RONDO__ONNX_IR_MIN, RONDO__ONNX_IR_MAX);
+    if (!context->opset_count) return RONDO__FAIL(CORRUPT, FILE, "the model imports no operator set");
+    if (context->opset && (context->opset < RONDO__ONNX_OPSET_MIN || context->opset > RONDO__ONNX_OPSET_MAX))
+        return RONDO__FAIL(UNSUPPORTED, CONVERTER,
+                           "the model uses version %lld of ONNX's operators; versions %d to %d are read",
+                           (long long)context->opset, RONDO__ONNX_OPSET_MIN, RONDO__ONNX_OPSET_MAX);
+    return RONDO_OK;
+}
+
+/* The graph that was read, or why it cannot be. */
+static rondo_status model_finish(rondo__onnx_context *context, rondo_ir_graph *graph) {
+    RONDO__TRY(rondo__onnx_refusals(context));
+    graph->nodes_in_model = context->nodes;
+    if (context->unsorted) {
+        RONDO__TRY(rondo__ir_sort(graph));
+        rondo__log_write(context->log, RONDO_LOG_WARNING,
+                         "'%s': its nodes are not in the order that ONNX asks for; they were sorted", context->file);
+    }
+    return rondo__ir_verify(graph);
+}
+
+static rondo_status model_read(rondo__onnx_context *context, const void *data, size_t size,
+                               rondo_ir_graph **out_graph) {
+    rondo__pb_reader reader;
+    rondo__pb_budget_init(&context->budget, data);
+    rondo__pb_reader_init(&reader, data, size, &context->budget);
+    model_parts parts = {0};
+    rondo_status status = model_walk(context, &reader, &parts);
+    if (status && !parts.version_seen && !parts.graph_seen) status = rondo__onnx_within(status, "it is not an ONNX model");
+    RONDO__TRY(status);
+    RONDO__TRY(model_check(context, &parts));
+    rondo_ir_graph *graph = NULL;
+    RONDO__TRY(rondo__onnx_graph_read(context, NULL, &parts.graph, &graph));
+    status = model_finish(context, graph);
+    if (status) {
+        rondo_ir_graph_release(graph);
+        return status;
+    }
+    *out_graph = graph;
+    return RONDO_OK;
+}
+
+static rondo_status model_import(rondo_instance *instance, const char *name, const char *path, const char *root,
+                                 const void *data, size_t size, rondo_ir_graph **out_graph) {
+    const rondo__instance_base *base = rondo__instance_base_of(instance);
+    void *memory = NULL;
+    RONDO__TRY(rondo__allocate_zeroed(&base->allocator, sizeof(rondo__onnx_context), &memory));
+    rondo__onnx_context *context = memory;
+    context->allocator = base->allocator;
+    context->instance = instance;
+    context->log = &base->log;
+    context->file = name;
+    rondo__arena_init(&context->scratch, &base->allocator, SIZE_MAX / 4);
+    rondo__onnx_store_init(&context->store, &base->allocator, path, root);
+    rondo__onnx_names_init(&context->functions, &base->allocator);
+    rondo__onnx_names_init(&context->refusals_seen, &base->allocator);
+    rondo__buffer_init(&context->refusals, &base->allocator, sizeof(rondo__onnx_unsupported), (size_t)1 << 26);
+    rondo_status status = rondo__onnx_within(model_read(context, data, size, out_graph), "'%.300s'", name);
+    rondo__buffer_deinit(&context->refusals);
+    rondo__onnx_names_deinit(&context->refusals_seen);
+    rondo__onnx_names_deinit(&context->functions);
+    rondo__onnx_store_deinit(&context->store);
+    rondo__arena_deinit(&context->scratch);
+    rondo__free(&base->allocator, context, sizeof *context);
+    return status;
+}
+
+typedef struct model_options {
+    uint64_t file_bytes_max;
+    const char *external_root;
+} model_options;
+
+static model_options model_options_of(const rondo_onnx_options *options) {
+    model_options known = {RONDO__ONNX_FILE_MAX, NULL};
+    if (!options) return known;
+    size_t size = options->struct_size;
+    if (size >= offsetof(rondo_onnx_options, file_bytes_max) + sizeof options->file_bytes_max && options->file_bytes_max)
+        known.file_bytes_max = options->file_bytes_max;
+    if (size >= offsetof(rondo_onnx_options, external_root) + sizeof options->external_root)
+        known.external_root = options->external_root;
+    return known;
+}
+
+rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const rondo_onnx_options *options,
+                               rondo_ir_graph **out_graph) {
+    if (!instance || !path || !out_graph)
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "import needs an instance, a path and a place for the graph");
+    *out_graph = NULL;
+    model_options known = model_options_of(options);
+    const rondo__instance_base *base = rondo__instance_base_of(instance);
+    rondo__onnx_file file;
+    RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
+    rondo_status status;
+    if (rondo__onnx_file_is_pointer(file.data, file.size))
+        status = RONDO__FAIL(CORRUPT, FILE, "'%s' is the small text that stands for a large file: fetch the file itself",
+                             path);
+    else status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
+    rondo__onnx_file_release(&file);
+    return status;
+}
+
+rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name, const void *data, size_t size,
+                                      const rondo_onnx_options *options, rondo_ir_graph **out_graph) {
+    if (!instance || !out_graph || (size && !data))
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "import needs an instance, data and a place for the graph");
+    *out_graph = NULL;
+    if (!name) name = "model in memory";
+    model_options known = model_options_of(options);
+    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%s' is empty", name);
+    if (size > known.file_bytes_max)
+        return RONDO__FAIL(CORRUPT, FILE, "'%s' has %zu bytes; at most %llu are read", name, size,
+                           (unsigned long long)known.file_bytes_max);
+    return model_import(instance, name, NULL, NULL, data, size, out_graph);
+}
