@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the tour check their values themselves; here they run on both devices, and what they print is looked at."""
+import re
+import subprocess
+import unittest
+
+from support import BUILD, ROOT, rondo
+
+
+def example(name, *arguments):
+    done = subprocess.run([str(BUILD / "bin/examples" / name), *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+class Examples(unittest.TestCase):
+    def test_capture(self):
+        for device in ("cpu", "sim"):
+            text = example("capture", device)
+            self.assertIn("4 nodes (3 copies, 1 kernels)", text)
+            self.assertEqual(len(re.findall(r"^replay \d: .* all 16384 right$", text, re.M)), 5)
+            # The freed input: node and argument by name.
+            stale = next(line for line in text.splitlines() if line.startswith("y freed"))
+            self.assertRegex(stale, "node")
+
+    def test_contract(self):
+        text = example("contract")
+        for device in ("cpu:0", "sim:0", "sim:1"):
+            row = next(line for line in text.splitlines() if line.startswith(device))
+            self.assertRegex(row, r"yes +works +no")
+        self.assertIn("has_graph_impl(current accelerator) -> yes", text)
+
+    def test_graph(self):
+        for device in ("cpu", "sim"):
+            text = example("graph", ROOT / "examples/graph/x_plus_2y.onnx", device)
+            self.assertIn("100 runs right, 1 compile, 1 capture", text)
+
+    def test_devices(self):
+        done = rondo("devices")
+        self.assertEqual(done.returncode, 0)
+        for name in ("cpu:0", "sim:0", "sim:1"):
+            self.assertIn(name, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
