@@ -251,6 +251,14 @@ static rondo_status list_describe_memory(rondo__call_list *list, const rondo_arg
     return RONDO_OK;
 }
 
+/* Host memory of a device that cannot address it: ours if it is pinned, else nobody can watch it. */
+static rondo_status list_describe_host(rondo__call_list *list, const rondo_argument *a, rondo__list_detail *detail) {
+    rondo__memory *memory = list->device->memory;
+    detail->reference = RONDO__LIST_REFERENCE_FOREIGN;
+    if (!list->watcher || !rondo__memory_is_pinned(memory, (const void *)(uintptr_t)a->word, a->length)) return RONDO_OK;
+    return list_resolve(list, a, &detail->reference);
+}
+
 rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_argument *a, bool foreign,
                                          uint32_t *out_detail) {
     if (a->access == RONDO_ACCESS_VALUE) {
@@ -267,7 +275,7 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     }
     rondo__list_detail detail = {a->length, RONDO__LIST_REFERENCE_NONE, RONDO__LIST_NO_SLOT, a->access, 0};
     if (foreign)
-        detail.reference = RONDO__LIST_REFERENCE_FOREIGN;
+        RONDO__TRY(list_describe_host(list, a, &detail));
     else if (a->word) /* null is an optional operand that is absent */
         RONDO__TRY(list_describe_memory(list, a, &detail));
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Executable x memory: an arena, and the plan's steps with every address baked. The same arguments are kept twice, as a
+ * call list for runs and as calls for eager runs and captures, so that both see the same words in the same order. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "exec/exec.h"
+
+/* What the address of a tensor without elements is: no kernel looks there. */
+#define CONTEXT_NOWHERE 64u
+
+/* ------------------------------------------------------------------------------------------------------ building */
+
+typedef struct context_step {
+    rondo_argument arguments[RONDO_ARGUMENT_MAX];
+    uint32_t ports[RONDO_ARGUMENT_MAX]; /* RONDO__PLAN_NONE: the address is final */
+    uint32_t count;
+} context_step;
+
+static void context_value(context_step *step, uint64_t word) {
+    step->arguments[step->count] = (rondo_argument){word, 0, RONDO_ACCESS_VALUE, 0};
+    step->ports[step->count++] = RONDO__PLAN_NONE;
+}
+
+static void context_memory(context_step *step, uint64_t address, uint64_t bytes, uint32_t access, uint32_t port) {
+    step->arguments[step->count] = (rondo_argument){address, bytes, access, 0};
+    step->ports[step->count++] = port;
+}
+
+/* The word of an argument that follows a port is its distance from the port. */
+static rondo_status context_operand(const rondo_context *context, const rondo__plan_operand *operand, uint32_t access,
+                                    context_step *step) {
+    const rondo_plan *plan = context->executable->plan;
+    if (operand->buffer == RONDO__PLAN_NONE) {
+        context_value(step, 0);
+        return RONDO_OK;
+    }
+    const rondo__plan_buffer *buffer = &plan->buffers[operand->buffer];
+    if (!operand->bytes) {
+        context_value(step, CONTEXT_NOWHERE);
+        return RONDO_OK;
+    }
+    switch (buffer->kind) {
+    case RONDO__PLAN_INPUT: context_memory(step, operand->offset, operand->bytes, access, buffer->slot); break;
+    case RONDO__PLAN_OUTPUT:
+        context_memory(step, operand->offset, operand->bytes, access, plan->input_count + buffer->slot);
+        break;
+    case RONDO__PLAN_TEMPORARY:
+        context_memory(step, context->arena_base + buffer->offset + operand->offset, operand->bytes, access,
+                       RONDO__PLAN_NONE);
+        break;
+    default: {
+        uint64_t address = context->executable->constants[operand->buffer];
+        if (!address)
+            return RONDO__FAIL(INTERNAL, LOADING, "constant '%s' has no data and is not absorbed", buffer->name);
+        context_memory(step, address + operand->offset, operand->bytes, access, RONDO__PLAN_NONE);
+    }
+    }
+    return RONDO_OK;
+}
+
+/* The words in the order that plugin.h states: inputs, outputs, scratch, packed. */
+static rondo_status context_make_step(const rondo_context *context, uint32_t index, context_step *step) {
+    const rondo__plan_step *s = &context->executable->plan->steps[index];
+    step->count = 0;
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        if (i < 64u && ((s->absorbed_inputs >> i) & 1u))
+            context_value(step, 0);
+        else
+            RONDO__TRY(context_operand(context, &s->inputs[i], RONDO_ACCESS_READ, step));
+    }
+    for (uint32_t i = 0; i < s->output_count; i++)
+        RONDO__TRY(context_operand(context, &s->outputs[i], RONDO_ACCESS_WRITE, step));
+    if (s->scratch_bytes)
+        context_memory(step, context->arena_base + s->scratch_offset, s->scratch_bytes, RONDO_ACCESS_BOTH,
+                       RONDO__PLAN_NONE);
+    if (s->packed_bytes)
+        context_memory(step, context->executable->steps[index].packed, s->packed_bytes, RONDO_ACCESS_READ,
+                       RONDO__PLAN_NONE);
+    return RONDO_OK;
+}
+
+static rondo_status context_add_step(rondo_context *context, uint32_t index, size_t *used) {
+    const rondo__plan_step *s = &context->executable->plan->steps[index];
+    rondo_call *call = &context->calls[index];
+    context_step step;
+    RONDO__TRY(context_make_step(context, index, &step));
+    *call = (rondo_call)RONDO_CALL_INIT;
+    call->kernel = context->executable->steps[index].kernel;
+    call->argument_count = step.count;
+    call->arguments = &context->arguments[*used];
+    call->name = s->node_name && *s->node_name ? s->node_name : s->operator_name;
+    if (step.count) memcpy(&context->arguments[*used], step.arguments, step.count * sizeof(rondo_argument));
+    RONDO__TRY(rondo__call_list_append_call(context->list, call));
+    for (uint32_t i = 0; i < step.count; i++) {
+        if (step.ports[i] == RONDO__PLAN_NONE) continue;
+        rondo__exec_mention mention = {(uint32_t)(*used + i), step.ports[i], step.arguments[i].word};
+        RONDO__TRY(rondo__buffer_append(&context->mentions, &mention, 1));
+        RONDO__TRY(rondo__call_list_argument_slot(context->list, i, step.ports[i], mention.addend));
+        context->ports[step.ports[i]].required = true;
+    }
+    *used += step.count;
+    return RONDO_OK;
+}
+
+static rondo_status context_add_ports(rondo_context *context) {
+    const rondo_plan *plan = context->executable->plan;
+    void *memory;
+    if (__builtin_add_overflow(plan->input_count, plan->output_count, &context->port_count))
+        return RONDO__FAIL(OUT_OF_RANGE, LOADING, "the plan has too many inputs and outputs");
+    RONDO__TRY(rondo__allocate_array(&context->allocator, context->port_count, sizeof(rondo__exec_port), &memory));
+    context->ports = memory;
+    for (uint32_t i = 0; i < context->port_count; i++) {
+        const rondo__plan_port *port =
+            i < plan->input_count ? &plan->inputs[i] : &plan->outputs[i - plan->input_count];
+        uint32_t slot, bytes = rondo_dtype_bits(port->dtype) / 8u;
+        context->ports[i].alignment = bytes > 8u ? 8u : bytes ? bytes : 1u; /* complex numbers are pairs */
+        RONDO__TRY(rondo__call_list_add_slot(context->list, 0, port->bytes ? port->bytes : 1u, &slot));
+    }
+    return RONDO_OK;
+}
+
+static rondo_status context_take_arena(rondo_context *context) {
+    const rondo_plan *plan = context->executable->plan;
+    uint64_t whole;
+    if (!plan->arena_bytes) return RONDO_OK;
+    if (!rondo__checked_add_u64(plan->arena_bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole))
+        return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the arena of plan '%s' is larger than any memory", plan->name);
+    RONDO__TRY_NOTE(rondo__memory_allocate(context->device->memory, whole, &context->arena), "for the arena of plan '%s'",
+                    plan->name);
+    context->arena_base = (context->arena + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
+    return RONDO_OK;
+}
+
+static rondo_status context_build(rondo_context *context) {
+    const rondo_plan *plan = context->executable->plan;
+    void *memory;
+    size_t used = 0;
+    RONDO__TRY(rondo__ticket_prepare(&context->ticket));
+    RONDO__TRY(context_take_arena(context));
+    RONDO__TRY(rondo__call_list_create(context->device, NULL, &context->list));
+    RONDO__TRY(context_add_ports(context));
+    RONDO__TRY(rondo__allocate_array(&context->allocator, plan->step_count, sizeof(rondo_call), &memory));
+    context->calls = memory;
+    for (uint32_t i = 0; i < plan->step_count; i++) context->argument_count += rondo__plan_word_count(&plan->steps[i]);
+    if (context->argument_count > UINT32_MAX)
+        return RONDO__FAIL(OUT_OF_RANGE, LOADING, "plan '%s' has too many arguments", plan->name);
+    RONDO__TRY(
+        rondo__allocate_array(&context->allocator, context->argument_count, sizeof(rondo_argument), &memory));
+    context->arguments = memory;
+    for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(context_add_step(context, i, &used));
+    for (uint32_t i = 0; i < context->port_count; i++) context->unbound += context->ports[i].required;
+    return rondo__call_list_seal(context->list);
+}
+
+/* --------------------------------------------------------------------------------------------------------- life */
+
+rondo_status rondo_context_create(rondo_executable *executable, rondo_context **out_context) {
+    void *memory;
+    if (!executable || !out_context)
+        return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "a context needs an executable and a place to be put");
+    RONDO__TRY(rondo__allocate_zeroed(&executable->allocator, sizeof(rondo_context), &memory));
+    rondo_context *context = memory;
+    rondo__ref_init(&context->references);
+    context->allocator = executable->allocator;
+    context->executable = executable;
+    context->device = executable->device;
+    rondo_executable_retain(executable);
+    rondo__buffer_init(&context->mentions, &context->allocator, sizeof(rondo__exec_mention), UINT32_MAX);
+    rondo__ticket_init(&context->ticket, context->device);
+    rondo_status status = context_build(context);
+    if (status) {
+        rondo_context_release(context);
+        return rondo__status_note(status, "context of plan '%s'", executable->plan->name);
+    }
+    *out_context = context;
+    return RONDO_OK;
+}
+
+void rondo_context_retain(rondo_context *context) {
+    if (context) rondo__ref_retain(&context->references);
+}
+
+void rondo_context_release(rondo_context *context) {
+    if (!context || !rondo__ref_release(&context->references)) return;
+    rondo_allocator allocator = context->allocator;
+    rondo_executable *executable = context->executable;
+    rondo__ticket_deinit(&context->ticket);
+    rondo__call_list_destroy(context->list);
+    rondo__buffer_deinit(&context->mentions);
+    rondo__free(&allocator, context->arguments, context->argument_count * sizeof(rondo_argument));
+    rondo__free(&allocator, context->calls, executable->plan->step_count * sizeof(rondo_call));
+    rondo__free(&allocator, context->ports, context->port_count * sizeof(rondo__exec_port));
+    if (context->arena) RONDO__IGNORE(rondo__memory_free(context->device->memory, context->arena));
+    rondo__free(&allocator, context, sizeof *context);
+    rondo_executable_release(executable);
+}
+
+/* ------------------------------------------------------------------------------------------------------ binding */
+
+static const rondo__plan_port *context_plan_port(const rondo_context *context, uint32_t port) {
+    const rondo_plan *plan = context->executable->plan;
+    return port < plan->input_count ? &plan->inputs[port] : &plan->outputs[port - plan->input_count];
+}
+
+static const char *context_side(const rondo_context *context, uint32_t port) {
+    return port < context->executable->plan->input_count ? "input" : "output";
+}
+
+static rondo_status context_refuse_address(const rondo_context *context, uint32_t port, uint64_t address) {
+    const rondo__plan_port *p = context_plan_port(context, port);
+    if (!address)
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s '%s' cannot be bound to null: it has %llu bytes",
+                           context_side(context, port), p->name, (unsigned long long)p->bytes);
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s '%s': address 0x%llx is not aligned to %llu bytes, as its %s needs",
+                       context_side(context, port), p->name, (unsigned long long)address,
+                       (unsigned long long)context->ports[port].alignment, rondo_dtype_name(p->dtype));
+}
+
+static rondo_status context_bind(rondo_context *context, uint32_t port, uint64_t address) {
+    rondo__exec_port *p = &context->ports[port];
+    if (!address && !context_plan_port(context, port)->bytes) return RONDO_OK;
+    if (!address || address % p->alignment) return context_refuse_address(context, port, address);
+    if (address == p->address) return RONDO_OK;
+    RONDO__TRY(rondo__ticket_wait(&context->ticket));
+    if (!p->address && p->required) context->unbound--;
+    p->address = address;
+    context->moved = true;
+    rondo__call_list_bind(context->list, port, address);
+    return RONDO_OK;
+}
+
+rondo_status rondo_context_bind_input(rondo_context *context, uint32_t index, void *address) {
+    if (!context) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "bind_input without a context");
+    const rondo_plan *plan = context->executable->plan;
+    if (index >= plan->input_count)
+        return RONDO__FAIL(OUT_OF_RANGE, INPUT, "plan '%s' has %u inputs: there is no input %u", plan->name,
+                           (unsigned)plan->input_count, (unsigned)index);
+    return context_bind(context, index, (uint64_t)(uintptr_t)address);
+}
+
+rondo_status rondo_context_bind_output(rondo_context *context, uint32_t index, void *address) {
+    if (!context) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "bind_output without a context");
+    const rondo_plan *plan = context->executable->plan;
+    if (index >= plan->output_count)
+        return RONDO__FAIL(OUT_OF_RANGE, INPUT, "plan '%s' has %u outputs: there is no output %u", plan->name,
+                           (unsigned)plan->output_count, (unsigned)index);
+    return context_bind(context, plan->input_count + index, (uint64_t)(uintptr_t)address);
+}
+
+/* ------------------------------------------------------------------------------------------------------ running */
+
+static rondo_status context_refuse_run(const rondo_context *context, const rondo_stream *stream) {
+    for (uint32_t i = 0; i < context->port_count; i++)
+        if (context->ports[i].required && !context->ports[i].address)
+            return RONDO__FAIL(INVALID_STATE, INPUT, "%s '%s' is not bound: call rondo_context_bind_%s(context, %u, ...)",
+                               context_side(context, i), context_plan_port(context, i)->name,
+                               context_side(context, i),
+                               (unsigned)(i < context->executable->plan->input_count
+                                              ? i
+                                              : i - context->executable->plan->input_count));
+    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "the context is of device '%s:%d', the stream of '%s:%d'",
+                       context->device->properties.name, (int)context->device->properties.index,
+                       stream->device->properties.name, (int)stream->device->properties.index);
+}
+
+static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream) {
+    const rondo_plan *plan = context->executable->plan;
+    if (context->moved) {
+        for (size_t i = 0; i < context->mentions.count; i++) {
+            const rondo__exec_mention *m = RONDO__BUFFER_AT(&context->mentions, const rondo__exec_mention, i);
+            context->arguments[m->argument].word = context->ports[m->port].address + m->addend;
+        }
+        context->moved = false;
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        RONDO__TRY_NOTE(rondo_stream_launch(stream, &context->calls[i]), "step %u '%s' of plan '%s'", (unsigned)i,
+                        context->calls[i].name, plan->name);
+    return RONDO_OK;
+}
+
+rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream) {
+    if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run_eager needs a context and a stream");
+    if (context->unbound || stream->device != context->device) return context_refuse_run(context, stream);
+    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream); /* recorded: nothing flies */
+    RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
+    rondo_status status = context_run_calls(context, stream);
+    return rondo__status_first(status, rondo__ticket_after(&context->ticket, stream));
+}
+
+rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
+    if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run needs a context and a stream");
+    if (context->unbound || stream->device != context->device) return context_refuse_run(context, stream);
+    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream);
+    RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
+    rondo_status status = rondo__call_list_run(context->list, stream);
+    if (context->ticket.immediate) return status;
+    return rondo__status_first(status, rondo__ticket_after(&context->ticket, stream)); /* part of it may be on its way */
+}

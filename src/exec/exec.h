@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The insides of an executable and a context, for the files of this folder. */
+#ifndef RONDO_SRC_EXEC_EXEC_H
+#define RONDO_SRC_EXEC_EXEC_H
+
+#include "graph/list.h"
+#include "graph/ticket.h"
+#include "plan/plan.h"
+
+#define RONDO__EXEC_ALIGNMENT 64u
+
+/* A step made ready for the device. */
+typedef struct rondo__exec_step {
+    rondo_kernel kernel;
+    const rondo_catalogue *catalogue; /* null until prepared */
+    uint64_t packed;                  /* device address; 0: none */
+} rondo__exec_step;
+
+struct rondo_executable {
+    rondo__ref_count references;
+    rondo_allocator allocator;
+    rondo_device *device; /* retained */
+    rondo_plan *plan;     /* retained */
+    rondo__exec_step *steps;
+    uint64_t *constants; /* a device address for each buffer of the plan; 0 for those that are no constants */
+    uint64_t weights;    /* the one allocation that holds constants and packed blocks; 0: none */
+};
+
+/* An input or output of a context, by one number: inputs first. The same number is the list's slot. */
+typedef struct rondo__exec_port {
+    uint64_t address; /* 0: not bound */
+    uint64_t alignment;
+    bool required; /* some step uses it */
+} rondo__exec_port;
+
+/* An argument of an eager call that follows a port. */
+typedef struct rondo__exec_mention {
+    uint32_t argument; /* of context->arguments */
+    uint32_t port;
+    uint64_t addend;
+} rondo__exec_mention;
+
+struct rondo_context {
+    rondo__ref_count references;
+    rondo_allocator allocator;
+    rondo_executable *executable; /* retained */
+    rondo_device *device;         /* the executable's */
+    uint64_t arena;               /* allocation; 0: none */
+    uint64_t arena_base;          /* the aligned place in it */
+    rondo__call_list *list;
+    rondo__exec_port *ports;
+    rondo_call *calls;         /* one a step, for eager runs */
+    rondo_argument *arguments; /* of all calls */
+    size_t argument_count;
+    rondo__buffer mentions; /* rondo__exec_mention */
+    uint32_t port_count, unbound;
+    bool moved; /* a port was bound since the last eager run */
+    rondo__ticket ticket;
+};
+
+#endif

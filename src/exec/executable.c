@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plan x device: kernels prepared, weights where the device can reach them. Immutable once made.
+ *
+ * Constants and packed blocks go into one allocation. Where the host addresses device memory, constants stay in the plan,
+ * which is held anyway, and blocks are packed in place; elsewhere all is put together in host memory and copied once. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "exec/exec.h"
+
+#define EXEC_IN_PLACE_ALIGNMENT 16u
+
+static bool exec_is_addressable(const rondo_device *device) {
+    return (device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE) != 0;
+}
+
+static const char *exec_step_name(const rondo__plan_step *step) {
+    return step->node_name && *step->node_name ? step->node_name : step->operator_name;
+}
+
+/* A constant that can be used where the plan has it. */
+static bool exec_stays(const rondo_device *device, const rondo__plan_buffer *buffer) {
+    return exec_is_addressable(device) && (uintptr_t)buffer->data % EXEC_IN_PLACE_ALIGNMENT == 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- placing */
+
+static rondo_status exec_place(uint64_t bytes, uint64_t *end, uint64_t *out_offset) {
+    uint64_t at;
+    if (!rondo__checked_align_u64(*end, RONDO__EXEC_ALIGNMENT, &at) || !rondo__checked_add_u64(at, bytes, end))
+        return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the weights of the plan are larger than any memory");
+    *out_offset = at;
+    return RONDO_OK;
+}
+
+/* Offsets into the allocation to be made, counted from RONDO__EXEC_ALIGNMENT so that 0 stays "none". */
+static rondo_status exec_place_all(rondo_executable *executable, uint64_t *out_bytes) {
+    const rondo_plan *plan = executable->plan;
+    uint64_t end = RONDO__EXEC_ALIGNMENT;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const rondo__plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !buffer->bytes) continue;
+        if (!exec_stays(executable->device, buffer)) RONDO__TRY(exec_place(buffer->bytes, &end, &executable->constants[i]));
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        uint64_t bytes = plan->steps[i].packed_bytes;
+        if (bytes) RONDO__TRY(exec_place(bytes, &end, &executable->steps[i].packed));
+    }
+    *out_bytes = end - RONDO__EXEC_ALIGNMENT;
+    return RONDO_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- filling, preparing */
+
+typedef struct exec_request {
+    rondo_kernel_request request;
+    rondo_operand inputs[RONDO_ARGUMENT_MAX], outputs[RONDO_ARGUMENT_MAX];
+} exec_request;
+
+static const rondo_catalogue *exec_catalogue(const rondo_executable *executable, const rondo__plan_step *step) {
+    return rondo__kernel_set_named(&executable->device->kernels, step->catalogue);
+}
+
+/* The catalogue must still say what it said when the plan was made. */
+static rondo_status exec_check_step(const rondo_executable *executable, uint32_t index) {
+    const rondo__plan_step *step = &executable->plan->steps[index];
+    const rondo_device_properties *device = &executable->device->properties;
+    rondo_kernel_facts facts = RONDO_KERNEL_FACTS_INIT;
+    exec_request made;
+    if (rondo__plan_word_count(step) > RONDO_ARGUMENT_MAX)
+        return RONDO__FAIL(UNSUPPORTED, KERNEL, "step %u '%s' needs %u arguments: a call has at most %u", (unsigned)index,
+                           exec_step_name(step), (unsigned)rondo__plan_word_count(step), RONDO_ARGUMENT_MAX);
+    const rondo_catalogue *catalogue = exec_catalogue(executable, step);
+    if (!catalogue)
+        return RONDO__FAIL(UNSUPPORTED, KERNEL,
+                           "step %u '%s' wants a kernel of catalogue '%s', whose kernels device '%s:%d' does not run: "
+                           "compile for this device's catalogues",
+                           (unsigned)index, exec_step_name(step), step->catalogue, device->name, (int)device->index);
+    rondo__plan_request(step, made.inputs, made.outputs, &made.request);
+    RONDO__TRY_NOTE(catalogue->table->find(catalogue->self, &made.request, &facts),
+                    "step %u '%s' of the plan: catalogue '%s' refuses it here: compile again on this machine",
+                    (unsigned)index, exec_step_name(step), step->catalogue);
+    if (facts.packed_bytes != step->packed_bytes || facts.scratch_bytes > step->scratch_bytes ||
+        (facts.scratch_bytes > 0) != (step->scratch_bytes > 0) || facts.absorbed_inputs != step->absorbed_inputs)
+        return RONDO__FAIL(UNSUPPORTED, KERNEL,
+                           "step %u '%s': catalogue '%s' packs it otherwise here (%llu packed, %llu scratch bytes; the plan "
+                           "has %llu and %llu): compile again on this machine",
+                           (unsigned)index, exec_step_name(step), step->catalogue,
+                           (unsigned long long)facts.packed_bytes, (unsigned long long)facts.scratch_bytes,
+                           (unsigned long long)step->packed_bytes, (unsigned long long)step->scratch_bytes);
+    return RONDO_OK;
+}
+
+static rondo_status exec_pack(const rondo_executable *executable, uint32_t index, void *out) {
+    const rondo__plan_step *step = &executable->plan->steps[index];
+    const rondo_catalogue *catalogue = exec_catalogue(executable, step);
+    exec_request made;
+    if (!catalogue->table->pack)
+        return RONDO__FAIL(INTERNAL, KERNEL, "catalogue '%s' asks for packed bytes and cannot pack", step->catalogue);
+    rondo__plan_request(step, made.inputs, made.outputs, &made.request);
+    RONDO__TRY_NOTE(catalogue->table->pack(catalogue->self, &made.request, out), "while packing step %u '%s'",
+                    (unsigned)index, exec_step_name(step));
+    return RONDO_OK;
+}
+
+/* Puts everything that was placed at `memory`, host memory that stands for the allocation. */
+static rondo_status exec_fill(const rondo_executable *executable, char *memory) {
+    const rondo_plan *plan = executable->plan;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        uint64_t at = executable->constants[i];
+        if (at) memcpy(memory + (at - RONDO__EXEC_ALIGNMENT), plan->buffers[i].data, (size_t)plan->buffers[i].bytes);
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        uint64_t at = executable->steps[i].packed;
+        if (at) RONDO__TRY(exec_pack(executable, i, memory + (at - RONDO__EXEC_ALIGNMENT)));
+    }
+    return RONDO_OK;
+}
+
+/* Through a stream of our own: the default one may be capturing. */
+static rondo_status exec_copy(rondo_device *device, uint64_t destination, const void *source, uint64_t bytes) {
+    rondo_stream *stream;
+    RONDO__TRY(rondo_stream_create(device, NULL, &stream));
+    rondo_status status = rondo_stream_copy(stream, (void *)(uintptr_t)destination, source, bytes,
+                                            RONDO_COPY_HOST_TO_DEVICE);
+    if (!status) status = rondo_stream_synchronize(stream);
+    rondo_stream_release(stream);
+    return status;
+}
+
+static rondo_status exec_fill_far(const rondo_executable *executable, uint64_t base, uint64_t bytes) {
+    void *stage;
+    RONDO__TRY(rondo__allocate_aligned(&executable->allocator, (size_t)bytes, RONDO__EXEC_ALIGNMENT, &stage));
+    rondo_status status = exec_fill(executable, stage);
+    if (!status) status = exec_copy(executable->device, base, stage, bytes);
+    rondo__free_aligned(&executable->allocator, stage, (size_t)bytes, RONDO__EXEC_ALIGNMENT);
+    return status;
+}
+
+static rondo_status exec_load_weights(rondo_executable *executable) {
+    const rondo_plan *plan = executable->plan;
+    uint64_t bytes, whole;
+    RONDO__TRY(exec_place_all(executable, &bytes));
+    if (bytes) {
+        if (!rondo__checked_add_u64(bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole) || whole > SIZE_MAX)
+            return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the weights of the plan are larger than any memory");
+        RONDO__TRY_NOTE(rondo__memory_allocate(executable->device->memory, whole, &executable->weights),
+                        "for the weights of plan '%s'", plan->name);
+        uint64_t base = (executable->weights + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
+        if (exec_is_addressable(executable->device))
+            RONDO__TRY(exec_fill(executable, (char *)(uintptr_t)base));
+        else
+            RONDO__TRY(exec_fill_far(executable, base, bytes));
+        for (uint32_t i = 0; i < plan->buffer_count; i++)
+            if (executable->constants[i]) executable->constants[i] += base - RONDO__EXEC_ALIGNMENT;
+        for (uint32_t i = 0; i < plan->step_count; i++)
+            if (executable->steps[i].packed) executable->steps[i].packed += base - RONDO__EXEC_ALIGNMENT;
+    }
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        if (plan->buffers[i].kind == RONDO__PLAN_CONSTANT && !executable->constants[i])
+            executable->constants[i] = (uint64_t)(uintptr_t)plan->buffers[i].data;
+    return RONDO_OK;
+}
+
+static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
+    const rondo__plan_step *step = &executable->plan->steps[index];
+    rondo__exec_step *out = &executable->steps[index];
+    const rondo_catalogue *catalogue = exec_catalogue(executable, step);
+    exec_request made;
+    rondo__plan_request(step, made.inputs, made.outputs, &made.request);
+    RONDO__TRY_NOTE(catalogue->table->prepare(catalogue->self, &made.request, &out->kernel), "while preparing step %u '%s'",
+                    (unsigned)index, exec_step_name(step));
+    out->catalogue = catalogue;
+    return RONDO_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------------- life */
+
+static rondo_status exec_build(rondo_executable *executable) {
+    const rondo_plan *plan = executable->plan;
+    void *memory;
+    if (plan->segment_count > 1 || plan->lane_count > 1)
+        return RONDO__FAIL(UNSUPPORTED, LOADING,
+                           "plan '%s' has %u segments and %u lanes: plans of more than one of either are not run yet",
+                           plan->name, (unsigned)plan->segment_count, (unsigned)plan->lane_count);
+    RONDO__TRY(rondo__plan_verify(plan, false));
+    RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->step_count, sizeof(rondo__exec_step), &memory));
+    executable->steps = memory;
+    RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->buffer_count, sizeof(uint64_t), &memory));
+    executable->constants = memory;
+    for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(exec_check_step(executable, i));
+    RONDO__TRY(exec_load_weights(executable));
+    for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(exec_prepare(executable, i));
+    return RONDO_OK;
+}
+
+rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan, rondo_executable **out_executable) {
+    void *memory;
+    if (!device || !plan || !out_executable)
+        return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "an executable needs a device, a plan and a place to be put");
+    RONDO__TRY(rondo__allocate_zeroed(&device->allocator, sizeof(rondo_executable), &memory));
+    rondo_executable *executable = memory;
+    rondo__ref_init(&executable->references);
+    executable->allocator = device->allocator;
+    executable->device = device;
+    executable->plan = plan;
+    rondo_device_retain(device);
+    rondo_plan_retain(plan);
+    rondo_status status = exec_build(executable);
+    if (status) {
+        rondo_executable_release(executable);
+        return rondo__status_note(status, "executable of plan '%s' on device '%s:%d'", plan->name,
+                                  device->properties.name, (int)device->properties.index);
+    }
+    *out_executable = executable;
+    return RONDO_OK;
+}
+
+void rondo_executable_retain(rondo_executable *executable) {
+    if (executable) rondo__ref_retain(&executable->references);
+}
+
+void rondo_executable_release(rondo_executable *executable) {
+    if (!executable || !rondo__ref_release(&executable->references)) return;
+    rondo_allocator allocator = executable->allocator;
+    rondo_plan *plan = executable->plan;
+    rondo_device *device = executable->device;
+    for (uint32_t i = 0; executable->steps && i < plan->step_count; i++) {
+        const rondo__exec_step *step = &executable->steps[i];
+        if (step->catalogue) step->catalogue->table->release(step->catalogue->self, step->kernel);
+    }
+    if (executable->weights) RONDO__IGNORE(rondo__memory_free(device->memory, executable->weights));
+    rondo__free(&allocator, executable->constants, plan->buffer_count * sizeof(uint64_t));
+    rondo__free(&allocator, executable->steps, plan->step_count * sizeof(rondo__exec_step));
+    rondo__free(&allocator, executable, sizeof *executable);
+    rondo_plan_release(plan);
+    rondo_device_release(device);
+}
