@@ -23,7 +23,7 @@ typedef struct rondo__ops_operand {
     char type_variable; /* operands of one letter have one type; 0: on its own */
     uint8_t optional;
     uint8_t variadic; /* last only: one or more */
-    uint8_t reserved;
+    uint8_t internal; /* no model may have it, only the compiler adds it */
 } rondo__ops_operand;
 
 typedef struct rondo__ops_attribute {
@@ -33,10 +33,10 @@ typedef struct rondo__ops_attribute {
     const char *default_text; /* for people: "1", "[1,1]", "constant"; null: none */
 } rondo__ops_attribute;
 
-/* What inference sees and fills in. All input dims are concrete; input.constant is its value when known. The outputs'
- * dims arrays have room for RONDO_RANK_MAX. */
+/* What inference sees and fills in. All input dims are concrete; input.constant is its value when known. Every output
+ * is filled in, wanted or not; the outputs' dims arrays have room for RONDO_RANK_MAX. */
 typedef struct rondo__ops_infer {
-    const rondo_kernel_request *request; /* inputs and attributes; outputs: dtype UNDEFINED where not wanted */
+    const rondo_kernel_request *request; /* inputs and attributes; of the outputs only their number is looked at */
     rondo_operand *outputs;              /* to be filled in */
     int64_t (*output_dims)[RONDO_RANK_MAX];
     const char *needs_value_of; /* set when the answer needs the value of this input and it is not known: the shape of
@@ -68,8 +68,11 @@ struct rondo__ops_prototype {
 const rondo__ops_prototype *rondo__ops_find(const char *operator_name);
 /* Sorted by name; null past the end. */
 const rondo__ops_prototype *rondo__ops_at(uint32_t index);
-/* Counts and kinds against the prototype: PROTOTYPE errors that name node, operand and attribute. */
+/* Counts and kinds against the prototype, and the data types of operands where they are known: PROTOTYPE errors that
+ * name node, operand and attribute. NOT_FOUND for an unknown operator. */
 RONDO_MUST_USE rondo_status rondo__ops_check_node(const rondo_ir_graph *graph, const rondo__ir_node_data *node);
+/* The same for a node that comes from outside: operands and attributes that only the compiler adds are refused. */
+RONDO_MUST_USE rondo_status rondo__ops_check_model_node(const rondo_ir_graph *graph, const rondo__ir_node_data *node);
 /* Dtypes and shapes of the outputs from concrete inputs. META errors that name the node; INVALID_ARGUMENT for what does
  * not fit, UNSUPPORTED for shapes that depend on data (the message names the input). */
 RONDO_MUST_USE rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo_operand *out_outputs,
