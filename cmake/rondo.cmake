@@ -19,8 +19,8 @@ option(RONDO_WERROR "Warnings are errors" ON)
 option(RONDO_FUZZ "Build libFuzzer programs (needs clang)" OFF)
 set(RONDO_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
-add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
-                    -Wwrite-strings -Wdouble-promotion -fno-math-errno)
+file(STRINGS cmake/warnings.txt RONDO_WARNINGS) # tools/ reads the same list
+add_compile_options(${RONDO_WARNINGS} -fno-math-errno)
 if(RONDO_WERROR)
   add_compile_options(-Werror)
 endif()

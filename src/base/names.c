@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words for codes and layers, from the same lists as their numbers; and the version. */
-#include <rondo/runtime.h>
-
-const char *rondo_version(void) { return RONDO_VERSION_STRING; }
+ * The words for codes and layers, from the same lists as their numbers. */
+#include <rondo/types.h>
 
 typedef struct names_code {
     const char *name, *advice;
