@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The public way into the compiler: names of catalogues become catalogues of the instance's registry. */
+#include <string.h>
+
+#include "base/instance.h"
+#include "compile/compile.h"
+#include "device/device.h"
+
+#define COMPILE_API_TARGET "cpu,ref"
+#define COMPILE_API_NAME_MAX 64u
+
+/* "cpu,ref": in that order, spaces around a name do not matter. */
+static rondo_status compile_api_catalogues(rondo__registry *registry, const char *names, rondo__kernel_set *out_set) {
+    out_set->count = 0;
+    while (*names) {
+        char name[COMPILE_API_NAME_MAX];
+        size_t length = strcspn(names, ",");
+        const char *begin = names, *end = names + length;
+        while (begin < end && *begin == ' ') begin++;
+        while (end > begin && end[-1] == ' ') end--;
+        names += length + (names[length] == ',' ? 1u : 0u);
+        if (begin == end) continue;
+        if ((size_t)(end - begin) >= sizeof name || out_set->count == RONDO__KERNEL_SET_MAX) {
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "catalogues '%s': at most %u names of fewer than %u letters", begin,
+                               RONDO__KERNEL_SET_MAX, COMPILE_API_NAME_MAX);
+        }
+        memcpy(name, begin, (size_t)(end - begin));
+        name[end - begin] = 0;
+        RONDO__TRY(rondo__registry_catalogue(registry, name, &out_set->catalogues[out_set->count]));
+        out_set->count++;
+    }
+    if (out_set->count == 0) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "no kernel catalogue is named");
+    return RONDO_OK;
+}
+
+rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph, const rondo_compile_options *options,
+                           rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
+    if (!instance || !graph) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile: instance or graph is null");
+    const rondo__instance_base *base = rondo__instance_base_of(instance);
+    rondo__registry *registry = rondo__instance_registry(instance);
+    size_t reach = offsetof(rondo_compile_options, catalogues) + sizeof options->catalogues;
+    const char *names = options && options->struct_size >= reach ? options->catalogues : NULL;
+    if (!names) names = COMPILE_API_TARGET;
+    rondo__kernel_set kernels, folder = {.count = 1};
+    RONDO__TRY(compile_api_catalogues(registry, names, &kernels));
+    RONDO__TRY(rondo__registry_catalogue(registry, "ref", &folder.catalogues[0]));
+    return rondo__compile(&base->allocator, &kernels, &folder, names, graph, options, out_compiled, out_plan);
+}
