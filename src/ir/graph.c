@@ -180,7 +180,7 @@ rondo_status rondo_ir_graph_add_input(rondo_ir_graph *graph, const char *name, r
         sizes[i] = (rondo__ir_dim){.value = dims[i], .symbol = symbol};
     }
     rondo__ir_type type = {.dtype = dtype, .rank = rank, .dims = sizes};
-    rondo_ir_value value;
+    rondo_ir_value value = RONDO_IR_NONE;
     RONDO__TRY(rondo__ir_value_add(graph, name, NULL, &type, &value));
     RONDO__TRY(rondo__ir_input_add(graph, value));
     *out_value = value;

@@ -126,8 +126,8 @@ static size_t ir_view_offset(const rondo_tensor_view *view, int64_t i) {
 static rondo_status ir_attribute_copy_tensor(rondo_ir_graph *graph, const rondo_tensor_view *view,
                                              const rondo_tensor_view **out_view) {
     if (!view) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute holds no tensor");
-    int64_t elements;
-    size_t bytes;
+    int64_t elements = 0;
+    size_t bytes = 0;
     RONDO__TRY(rondo__ir_data_size(view->dtype, view->rank, view->shape, &elements, &bytes));
     if (view->device_type > 1) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute must lie in host memory");
     if (bytes && !view->data) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute has no data");
@@ -143,7 +143,7 @@ static rondo_status ir_attribute_copy_tensor(rondo_ir_graph *graph, const rondo_
     RONDO__TRY(rondo__arena_copy(&graph->arena, view->shape, (size_t)view->rank * sizeof *view->shape, &pointer));
     copy->shape = pointer;
     const char *data = bytes ? (const char *)view->data + view->byte_offset : NULL;
-    const void *kept;
+    const void *kept = NULL;
     if (view->strides && elements) {
         RONDO__TRY(rondo__arena_allocate_aligned(&graph->arena, bytes, 64, &pointer));
         for (int64_t i = 0; i < elements; i++) {
@@ -190,7 +190,7 @@ rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribu
     case RONDO_ATTRIBUTE_FLOAT:
     case RONDO_ATTRIBUTE_GRAPH: copy.count = 1; break;
     case RONDO_ATTRIBUTE_STRING: {
-        const rondo_string *strings;
+        const rondo_string *strings = NULL;
         copy.count = 1;
         RONDO__TRY(ir_attribute_copy_strings(graph, &attribute->value.s, 1, &strings));
         copy.value.s = strings[0];

@@ -13,8 +13,8 @@
 
 rondo_status rondo__tensor_create(const rondo_allocator *allocator, rondo_dtype dtype, int32_t rank,
                                   const int64_t *dims, rondo_tensor **out_tensor) {
-    int64_t elements;
-    size_t bytes;
+    int64_t elements = 0;
+    size_t bytes = 0;
     if (dtype == RONDO_DTYPE_STRING) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a host tensor cannot hold strings, which have no fixed size");
     }

@@ -129,8 +129,8 @@ rondo_status rondo__ir_data_copy(rondo_ir_graph *graph, rondo_dtype dtype, int64
 
 rondo_status rondo__ir_constant_make(rondo_ir_graph *graph, rondo_dtype dtype, int32_t rank, const int64_t *dims,
                                      const void *data, bool copy, const rondo__ir_constant **out_constant) {
-    int64_t elements;
-    size_t bytes;
+    int64_t elements = 0;
+    size_t bytes = 0;
     RONDO__TRY(rondo__ir_data_size(dtype, rank, dims, &elements, &bytes));
     if (bytes && !data) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a constant of %zu bytes has no data", bytes);
     void *pointer;
@@ -149,9 +149,9 @@ rondo_status rondo__ir_constant_make(rondo_ir_graph *graph, rondo_dtype dtype, i
 
 rondo_status rondo__ir_constant_add(rondo_ir_graph *graph, const char *name, const char *stem, rondo_dtype dtype,
                                     int32_t rank, const int64_t *dims, const void *data, rondo_ir_value *out_value) {
-    const rondo__ir_constant *constant;
-    rondo__ir_type type;
-    rondo_ir_value value;
+    const rondo__ir_constant *constant = NULL;
+    rondo__ir_type type = {.rank = -1};
+    rondo_ir_value value = RONDO_IR_NONE;
     const char *shown = name ? name : stem ? stem : "";
     RONDO__TRY_NOTE(rondo__ir_constant_make(graph, dtype, rank, dims, data, true, &constant), "constant '%s'", shown);
     RONDO__TRY_NOTE(rondo__ir_type_from_dims(graph, dtype, rank, dims, &type), "constant '%s'", shown);
