@@ -70,7 +70,8 @@ def model(op, inputs, attrs, outputs, opset):
 
 
 def reference(op, inputs, attrs, outputs, opset):
-    double = any(x is not None and x.dtype == np.float32 for x in inputs) and op != "Cast"
+    types = {x.dtype for x in inputs if x is not None}
+    double = np.dtype(np.float32) in types and np.dtype(np.float64) not in types and op != "Cast"
     wide = [x.astype(np.float64) if double and x is not None and x.dtype == np.float32 else x for x in inputs]
     proto, feeds = model(op, wide, attrs, outputs, opset)
     got = ReferenceEvaluator(proto).run(None, feeds)
@@ -111,7 +112,7 @@ def case(op, inputs, attrs=None, outputs=(True,), expect=None, reason=0, toleran
             except Exception as e:
                 second = None
         if first is None and second is None:
-            sys.exit(f"{label}: nobody knows: {why if ref else ''}")
+            sys.exit(f"{label}: nobody knows: {str(why)[:300] if ref else ''}")
         if first is not None and second is not None:
             for a, b in zip(first, second):
                 if not agree(a, b):
@@ -120,7 +121,7 @@ def case(op, inputs, attrs=None, outputs=(True,), expect=None, reason=0, toleran
         spoken["reference" if first is not None else "runtime"] += 1
         expect = first if first is not None else second
         if tolerance is None and first is None:
-            tolerance = 2e-6
+            tolerance = 2e-5
     else:
         spoken["hand"] += 1
     if reason:
@@ -128,7 +129,7 @@ def case(op, inputs, attrs=None, outputs=(True,), expect=None, reason=0, toleran
     full, expect = [], list(expect)
     for wanted in outputs:
         full.append(expect.pop(0) if wanted else None)
-    cases.append(pack_case(op, label, dict(attrs, **(hidden or {})), inputs, full, reason, tolerance or 0.0))
+    cases.append(pack_case(op, dict(attrs, **(hidden or {})), inputs, full, reason, tolerance or 0.0))
 
 
 def text(s):
@@ -160,9 +161,9 @@ def attribute(name, value):
     return head + struct.pack("<BI", 6, len(value)) + b"".join(text(v) for v in value)
 
 
-def pack_case(op, label, attrs, inputs, outputs, reason, tolerance):
+def pack_case(op, attrs, inputs, outputs, reason, tolerance):
     attrs = {k: v for k, v in attrs.items() if v is not None}
-    body = text(op) + text(label) + struct.pack("<Bd", reason, tolerance) + struct.pack("<B", len(attrs))
+    body = text(op) + struct.pack("<Bd", reason, tolerance) + struct.pack("<B", len(attrs))
     body += b"".join(attribute(k, v) for k, v in attrs.items())
     body += struct.pack("<B", len(inputs)) + b"".join(tensor(x) for x in inputs)
     body += struct.pack("<B", len(outputs)) + b"".join(tensor(x) for x in outputs)
@@ -246,7 +247,10 @@ def power():
             x = rand(base, 2, 6, low=0.1 if real else -9, high=4 if real else 9)
             y = rand(exponent, 6, low=0, high=5)
             case("Pow", [x, y], ort=not (np.dtype(base).kind == "i" and np.dtype(exponent).kind == "f"))
-    case("Pow", [np.array([[3, -3, 2, 0, 7]], np.int64), np.array([[40], [41]], np.uint64)], ort=False)
+    bases, exponents = [3, -3, 2, 0, 7], [40, 41]
+    want = [[(b**e + 2**63) % 2**64 - 2**63 for b in bases] for e in exponents]
+    for dtype in [np.uint64, np.int64, np.int8]:
+        case("Pow", [np.array([bases], np.int64), np.array(exponents, dtype)[:, None]], expect=[np.array(want, np.int64)])
     case("Pow", [np.array([1, -1, -1, 5], np.int32), np.array([-3, -3, -4, -1], np.int64)],
          expect=[np.array([1, -1, 1, 0], np.int32)])
     case("Pow", [np.array([1, 0], np.int32), np.array([-3, -3], np.int32)], reason=ZERO_DIVISOR)
@@ -371,7 +375,7 @@ def moves():
     case("Transpose", [rand(f, 2, 3)], {"perm": [0, 0]}, reason=REFUSED)
     case("Gather", [rand(f, 3, 4, 2), np.array([[0, 1], [-1, -3]], np.int32)])
     case("Gather", [rand(f, 3, 4, 2), np.array(-2, np.int64)], {"axis": -1})
-    case("Gather", [rand(f, 3, 2), rand(np.int64, 0, 2)])
+    case("Gather", [rand(f, 3, 2), rand(np.int64, 0, 2)], ref=False)
     case("Gather", [rand(f, 3), ints(0, 3)], reason=INDEX_RANGE, shapes=[(f, (2,))])
     case("Gather", [rand(f, 3), ints(-4)], reason=INDEX_RANGE, shapes=[(f, (1,))])
     case("Gather", [rand(f, 0), ints(0)], reason=INDEX_RANGE, shapes=[(f, (1,))])
@@ -430,7 +434,7 @@ def reductions():
     for op in ["ReduceSum", "ReduceMean", "ReduceMax"]:
         types = FLOATS + WIDE + ([np.int8, np.uint8] if op == "ReduceMax" else [])
         for dtype in types:
-            small = {"low": 0, "high": 1000} if op == "ReduceMean" and np.dtype(dtype).kind in "iu" else {}
+            small = {"low": 0, "high": 1000} if op != "ReduceMax" and np.dtype(dtype).kind in "iu" else {}
             x = rand(dtype, 2, 3, 4, **small)
             # The evaluator's integer mean is a float's; numpy's floor quotients have no place here.
             for axes, keep in [(None, 1), ((1,), 0), ((-1, 0), 1), ((0, 1, 2), 0)]:
@@ -446,8 +450,6 @@ def reductions():
         case(op, [f, ints()], {"noop_with_empty_axes": 1})
         case(op, [f], {"noop_with_empty_axes": 1}, expect=[f])
         case(op, [f, ints()], {"keepdims": 0})
-        case(op, [rand(np.float64), ints()], ref=False, ort=False, expect=[np.array(0.5)] if False else None) \
-            if False else None
         case(op, [f, ints(2)], reason=BAD_VALUE, shapes=[(np.float32, (2, 3))])
         case(op, [f, ints(0, -2)], reason=BAD_VALUE, shapes=[(np.float32, (1, 3))])
         case(op, [f, ints(0)], reason=SHAPE_MISMATCH, shapes=[(np.float32, (2, 1))])
@@ -465,6 +467,9 @@ def reductions():
     case("ReduceMax", [np.array([[True, False], [False, False]]), ints(1)], {"keepdims": 0},
          expect=[np.array([True, False])])
     case("ReduceSum", [rand(np.int8, 3)], reason=REFUSED, shapes=[(np.int8, (1,))])
+    for dtype in WIDE:
+        top = np.iinfo(dtype).max
+        case("ReduceSum", [np.array([top, 2, 3], dtype)], {"keepdims": 0}, expect=[np.array([top, 5], dtype).sum(dtype=dtype)])
     for dtype in FLOATS:
         for axis in [None, 0, 1, -2]:
             case("Softmax", [rand(dtype, 3, 4, 2)], {"axis": axis})
@@ -553,41 +558,112 @@ def convolutions():
     case("Conv", [rand(f, 1, 2, 5), rand(f, 3, 2, 2)], {"group": 0}, reason=REFUSED, shapes=[(f, (1, 3, 4))])
 
 
+def lstm_function(name, alphas, betas):
+    def take(values, default):
+        return values.pop(0) if values else default
+
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))
+    name = name.lower()
+    if name == "affine":
+        a, b = take(alphas, 1.0), take(betas, 0.0)
+        return lambda x: a * x + b
+    if name == "scaledtanh":
+        a, b = take(alphas, 1.0), take(betas, 1.0)
+        return lambda x: a * np.tanh(b * x)
+    if name == "hardsigmoid":
+        a, b = take(alphas, 0.2), take(betas, 0.5)
+        return lambda x: np.clip(a * x + b, 0, 1)
+    if name in ("leakyrelu", "thresholdedrelu", "elu"):
+        a = take(alphas, {"leakyrelu": 0.01}.get(name, 1.0))
+        return {"leakyrelu": lambda x: np.where(x < 0, a * x, x), "thresholdedrelu": lambda x: np.where(x < a, 0, x),
+                "elu": lambda x: np.where(x < 0, a * (np.exp(x) - 1), x)}[name]
+    return {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
+            "softsign": lambda x: x / (1 + np.abs(x)), "softplus": lambda x: np.log(1 + np.exp(x))}[name]
+
+
+def lstm_truth(inputs, attrs):
+    """ONNX's equations over whole batches, in float64: the evaluator has one direction and no Y_c."""
+    x, w, r, b, lens, h0, c0, p = [None if i is None else i.astype(np.float64) for i in inputs + [None] * (8 - len(inputs))]
+    if attrs.get("layout"):
+        x = x.transpose(1, 0, 2)
+        h0, c0 = (None if i is None else i.transpose(1, 0, 2) for i in (h0, c0))
+    steps, batch, _ = x.shape
+    n, hidden = r.shape[0], r.shape[2]
+    single = [np.float64(np.float32(v)) for v in attrs.get("activation_alpha") or []]
+    double = [np.float64(np.float32(v)) for v in attrs.get("activation_beta") or []]
+    names = attrs.get("activations") or ["Sigmoid", "Tanh", "Tanh"] * n
+    functions = [lstm_function(name, single, double) for name in names]
+    clip = np.float64(np.float32(attrs["clip"])) if "clip" in attrs else np.inf
+    lens = np.full(batch, steps) if lens is None else lens.astype(int)
+    y, y_h, y_c = np.zeros((steps, n, batch, hidden)), np.zeros((n, batch, hidden)), np.zeros((n, batch, hidden))
+    for d in range(n):
+        f, g, fh = functions[3 * d:3 * d + 3]
+        h = np.zeros((batch, hidden)) if h0 is None else h0[d].copy()
+        c = np.zeros((batch, hidden)) if c0 is None else c0[d].copy()
+        bias = 0 if b is None else b[d, :4 * hidden] + b[d, 4 * hidden:]
+        pi, po, pf = (0, 0, 0) if p is None else np.split(p[d], 3)
+        backward = d == 1 or attrs.get("direction") == "reverse"
+        for t in reversed(range(steps)) if backward else range(steps):
+            live = (t < lens)[:, None]
+            gi, go, gf, gc = np.split(x[t] @ w[d].T + h @ r[d].T + bias, 4, axis=1)
+            i = f(np.clip(gi + pi * c, -clip, clip))
+            forget = 1 - i if attrs.get("input_forget") else f(np.clip(gf + pf * c, -clip, clip))
+            new = forget * c + i * g(np.clip(gc, -clip, clip))
+            o = f(np.clip(go + po * new, -clip, clip))
+            c = np.where(live, new, c)
+            h = np.where(live, o * fh(new), h)
+            y[t, d] = np.where(live, h, 0)
+        y_h[d], y_c[d] = h, c
+    if attrs.get("layout"):
+        y, y_h, y_c = y.transpose(2, 0, 1, 3), y_h.transpose(1, 0, 2), y_c.transpose(1, 0, 2)
+    return [v.astype(inputs[0].dtype) for v in (y, y_h, y_c)]
+
+
 def lstms():
     f = np.float32
     steps, batch, size, hidden = 4, 3, 2, 3
+    every = (True, True, True)
+    base = {"hidden_size": hidden}
 
     def parts(directions, dtype=f):
         return [rand(dtype, steps, batch, size), rand(dtype, directions, 4 * hidden, size, low=-1, high=1),
                 rand(dtype, directions, 4 * hidden, hidden, low=-1, high=1)]
 
-    every = (True, True, True)
-    base = {"hidden_size": hidden}
+    def check(inputs, attrs, outputs=every, ort=True):
+        want = [t for t, wanted in zip(lstm_truth(inputs, attrs), outputs) if wanted]
+        if ort and inputs[0].dtype == f:
+            for a, b in zip(want, runtime("LSTM", inputs, attrs, outputs, OPSET)):
+                if not agree(a, b):
+                    sys.exit(f"LSTM {attrs} {[None if i is None else i.shape for i in inputs]}:\n{a}\nruntime\n{b}")
+        case("LSTM", inputs, attrs, outputs, expect=want)
+
     for dtype in FLOATS:
-        case("LSTM", parts(1, dtype), base, every, tolerance=1e-6 if dtype == f else 1e-14)
-        b, h, c, p = (rand(dtype, 1, 8 * hidden), rand(dtype, 1, batch, hidden), rand(dtype, 1, batch, hidden),
-                      rand(dtype, 1, 3 * hidden))
-        case("LSTM", parts(1, dtype) + [b, None, h, c, p], base, every, tolerance=1e-6 if dtype == f else 1e-14)
-    loose = {"ref": False, "tolerance": 2e-6}
-    for direction, n in [("forward", 1), ("reverse", 1), ("bidirectional", 2)]:
-        attrs = dict(base, direction=direction)
-        b, h, c, p = rand(f, n, 8 * hidden), rand(f, n, batch, hidden), rand(f, n, batch, hidden), rand(f, n, 3 * hidden)
-        lens = np.array([4, 1, 2], np.int32)
-        case("LSTM", parts(n) + [b], attrs, every, **loose)
-        case("LSTM", parts(n) + [b, lens], attrs, every, **loose)
-        case("LSTM", parts(n) + [b, lens, h, c, p], attrs, every, **loose)
-        case("LSTM", parts(n) + [None, None, h, c], attrs, (False, True, True), **loose)
-        case("LSTM", parts(n) + [b, None, h, c, p], dict(attrs, clip=0.3), every, **loose)
-        case("LSTM", parts(n) + [b, None, h, c], dict(attrs, input_forget=1), every, **loose)
-        case("LSTM", parts(n), attrs, (False, False, True), **loose)
-        case("LSTM", parts(n), attrs, (True,), **loose)
-        for names, alpha, beta in [
-                (["HardSigmoid", "Softsign", "Relu"], [0.3], [0.4]), (["Sigmoid", "ScaledTanh", "Affine"], [0.9, 1.2], [0.7, 0.1]),
-                (["sigmoid", "Elu", "LeakyRelu"], [0.8, 0.2], None), (["Sigmoid", "Softplus", "ThresholdedRelu"], [0.1], None)]:
-            case("LSTM", parts(n) + [b], dict(attrs, activations=names * n, activation_alpha=alpha * n,
-                                              activation_beta=beta * n if beta else None), every, **loose)
+        for direction, n in [("forward", 1), ("reverse", 1), ("bidirectional", 2)]:
+            attrs = dict(base, direction=direction)
+            b, h, c, p = (rand(dtype, n, 8 * hidden), rand(dtype, n, batch, hidden), rand(dtype, n, batch, hidden),
+                          rand(dtype, n, 3 * hidden))
+            lens = np.array([4, 1, 2], np.int32)
+            check(parts(n, dtype) + [b], attrs)
+            check(parts(n, dtype) + [b, lens, h, c, p], attrs)
+            if dtype != f:
+                continue
+            check(parts(n) + [b, lens], attrs)
+            check(parts(n) + [b, np.array([0, 4, 3], np.int32), h, c], attrs, ort=False)
+            check(parts(n) + [None, None, h, c], attrs, (False, True, True))
+            check(parts(n) + [b, None, h, c, p], dict(attrs, clip=0.3))
+            check(parts(n) + [b, None, h, c], dict(attrs, input_forget=1))
+            check(parts(n), attrs, (False, False, True))
+            check(parts(n), attrs, (True,))
+            for names, alpha, beta in [
+                    (["HardSigmoid", "Softsign", "Relu"], [0.3], [0.4]),
+                    (["Sigmoid", "ScaledTanh", "Affine"], [0.9, 1.2], [0.7, 0.1]),
+                    (["sigmoid", "Elu", "LeakyRelu"], [0.8, 0.2], None),
+                    (["Sigmoid", "Softplus", "ThresholdedRelu"], [0.1], None)]:
+                check(parts(n) + [b], dict(attrs, activations=names * n, activation_alpha=alpha * n,
+                                           activation_beta=beta * n if beta else None))
     x, w, r = parts(1)
-    case("LSTM", [x.transpose(1, 0, 2), w, r], dict(base, layout=1), every, ort=False, tolerance=1e-6)
+    h, c = rand(f, batch, 1, hidden), rand(f, batch, 1, hidden)
+    check([x.transpose(1, 0, 2).copy(), w, r, None, None, h, c], dict(base, layout=1), ort=False)
     case("LSTM", [x, w, r, None, np.array([4, 5, 1], np.int32)], base, (True,), reason=BAD_VALUE,
          shapes=[(f, (steps, 1, batch, hidden))])
     y = [(f, (steps, 1, batch, hidden))]
