@@ -6,6 +6,7 @@
  * a cache of links works once its root is allowed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,20 +138,6 @@ static bool external_climbs(const char *location) {
     return false;
 }
 
-/* realpath with its result in our own allocator. */
-static rondo_status external_real(const rondo_allocator *allocator, const char *path, char **out_real, int *out_error) {
-    errno = 0;
-    char *real = realpath(path, NULL);
-    *out_error = real ? 0 : errno;
-    if (!real) {
-        if (errno == ENOMEM) return RONDO__FAIL(OUT_OF_MEMORY, FILE, "no memory for the path of '%s'", path);
-        return RONDO_OK;
-    }
-    rondo_status status = rondo__string_copy(allocator, real, out_real);
-    free(real);
-    return status;
-}
-
 /* The folder part of the model's path. */
 static rondo_status external_folder(rondo__onnx_store *store) {
     const char *slash = strrchr(store->model, '/');
@@ -167,15 +154,12 @@ static rondo_status external_folder(rondo__onnx_store *store) {
 static rondo_status external_prepare(rondo__onnx_store *store) {
     if (store->allowed) return RONDO_OK;
     if (!store->folder) RONDO__TRY(external_folder(store));
-    int error = 0;
+    char real[PATH_MAX], buffer[128];
     const char *root = store->root ? store->root : store->folder;
-    RONDO__TRY(external_real(&store->allocator, root, &store->allowed, &error));
-    if (!store->allowed) {
-        char buffer[128];
+    if (!realpath(root, real))
         return RONDO__FAIL(NOT_FOUND, FILE, "the folder '%s' for external data: %s", root,
-                           strerror_r(error, buffer, sizeof buffer));
-    }
-    return RONDO_OK;
+                           strerror_r(errno, buffer, sizeof buffer));
+    return rondo__string_copy(&store->allocator, real, &store->allowed);
 }
 
 static bool external_inside(const char *folder, const char *path) {
@@ -185,32 +169,25 @@ static bool external_inside(const char *folder, const char *path) {
 }
 
 static rondo_status external_open_real(rondo__onnx_store *store, const char *shown, const char *path) {
-    char *real = NULL;
-    int error = 0;
-    RONDO__TRY(external_real(&store->allocator, path, &real, &error));
-    if (!real) {
-        char buffer[128];
-        const char *reason = strerror_r(error, buffer, sizeof buffer);
-        if (error == ENOENT || error == ENOTDIR)
-            return RONDO__FAIL(NOT_FOUND, FILE, "external data '%s' is not beside the model: %s", shown, reason);
+    char real[PATH_MAX], buffer[128];
+    if (!realpath(path, real)) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        const char *reason = strerror_r(errno, buffer, sizeof buffer);
+        if (absent) return RONDO__FAIL(NOT_FOUND, FILE, "external data '%s' is not beside the model: %s", shown, reason);
         return RONDO__FAIL(IO, FILE, "external data '%s' cannot be opened: %s", shown, reason);
     }
-    rondo_status status = RONDO_OK;
     if (!external_inside(store->allowed, real)) {
         if (store->root)
-            status = RONDO__FAIL(CORRUPT, FILE,
-                                 "external data '%s' leads to '%s', outside the folder '%s' that external_root allows",
-                                 shown, real, store->allowed);
-        else
-            status = RONDO__FAIL(CORRUPT, FILE,
-                                 "external data '%s' is a link that leads to '%s', outside the model's folder '%s'; "
-                                 "external_root may allow a wider folder",
-                                 shown, real, store->allowed);
+            return RONDO__FAIL(CORRUPT, FILE,
+                               "external data '%s' leads to '%s', outside the folder '%s' that external_root allows",
+                               shown, real, store->allowed);
+        return RONDO__FAIL(CORRUPT, FILE,
+                           "external data '%s' is a link that leads to '%s', outside the model's folder '%s'; "
+                           "external_root may allow a wider folder",
+                           shown, real, store->allowed);
     }
     /* The path has no link left in it: one that appears now was put there after we looked. */
-    if (!status) status = rondo__onnx_file_open(real, O_NOFOLLOW, &store->descriptor, &store->size);
-    rondo__string_free(&store->allocator, real);
-    return status;
+    return rondo__onnx_file_open(real, O_NOFOLLOW, &store->descriptor, &store->size);
 }
 
 static rondo_status external_open(rondo__onnx_context *context, rondo__pb_bytes location) {

@@ -76,8 +76,10 @@ rondo_status rondo__onnx_refuse(rondo__onnx_node *node, const char *reason) {
     }
     rondo__onnx_unsupported entry = {.reason = reason, .version = node->version, .uses = 1};
     RONDO__TRY(rondo__arena_string(&context->scratch, key, (size_t)operator_size, &entry.operator_name));
-    const char *label = rondo__onnx_label(node);
-    RONDO__TRY(rondo__arena_string(&context->scratch, label, strlen(label), &entry.node));
+    rondo__pb_bytes called = node->name;
+    for (uint32_t i = 0; i < node->output_name_count && !called.size; i++) called = node->output_names[i];
+    const char *shown = rondo__onnx_shown(context, called);
+    RONDO__TRY(rondo__arena_string(&context->scratch, shown, strlen(shown), &entry.node));
     return rondo__buffer_append(&context->refusals, &entry, 1);
 }
 
@@ -93,7 +95,7 @@ rondo_status rondo__onnx_refusals(rondo__onnx_context *context) {
     size_t room = RONDO__STATUS_NOTES_MAX - 2;
     for (size_t i = 0; i < count && i < room; i++) {
         const rondo__onnx_unsupported *entry = &entries[i];
-        status = rondo__status_note(status, "%.200s version %lld (used %llu time%s, first at node %s)%s%s",
+        status = rondo__status_note(status, "%.200s version %lld (used %llu time%s, first at node '%s')%s%s",
                                     entry->operator_name, (long long)entry->version, (unsigned long long)entry->uses,
                                     entry->uses == 1 ? "" : "s", entry->node, entry->reason ? ": " : "",
                                     entry->reason ? entry->reason : "");
