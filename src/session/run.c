@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of a session's graph: check, find or make the specialisation, copy in, run or replay, copy out. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "session/session.h"
+
+static rondo_status session_check_input(const rondo_ir_graph *graph, uint32_t index, const rondo_tensor_view *view) {
+    const rondo__ir_value_data *data = rondo__ir_value_at(graph, rondo__ir_input_at(graph, index));
+    const rondo__ir_type *type = &data->type;
+    if (view->dtype != type->dtype) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' is %s, not %s", data->name, rondo_dtype_name(type->dtype),
+                           rondo_dtype_name(view->dtype));
+    }
+    if (view->rank < 0 || view->rank > RONDO_RANK_MAX || (view->rank > 0 && !view->shape) ||
+        (type->rank >= 0 && view->rank != type->rank)) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has rank %d, not %d", data->name, type->rank, view->rank);
+    }
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        int64_t want = type->rank >= 0 ? type->dims[axis].value : -1;
+        if (view->shape[axis] < 0 || (want >= 0 && view->shape[axis] != want)) {
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s': axis %d has the size %" PRId64 ", not %" PRId64,
+                               data->name, axis, want, view->shape[axis]);
+        }
+    }
+    return RONDO_OK;
+}
+
+static rondo_status session_check_output(const rondo__plan_port *port, const rondo_tensor_view *view) {
+    if (!view->data) return RONDO_OK;
+    bool fits = view->dtype == port->dtype && view->rank == port->rank && (view->rank == 0 || view->shape);
+    for (int32_t axis = 0; fits && axis < view->rank; axis++) fits = view->shape[axis] == port->dims[axis];
+    if (!fits) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "output '%s': the memory given is not of its type and shape", port->name);
+    }
+    if (rondo__session_is_compact(view)) return RONDO_OK;
+    return RONDO__FAIL(UNSUPPORTED, INPUT, "output '%s': memory with strides cannot be written so far", port->name);
+}
+
+/* --------------------------------------------------------------------------------------- the specialisation */
+
+static rondo_status session_specialise(rondo_session *session, rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                   const rondo__session_tensor *tensors, rondo__specialisation **out) {
+    rondo__buffer *all = &graph->specialisations;
+    size_t oldest = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        rondo__specialisation *s = *RONDO__BUFFER_AT(all, rondo__specialisation *, i);
+        if (rondo__specialisation_fits(s, inputs, tensors)) {
+            *out = s;
+            return RONDO_OK;
+        }
+        if (s->used < (*RONDO__BUFFER_AT(all, rondo__specialisation *, oldest))->used) oldest = i;
+    }
+    RONDO__TRY(rondo__buffer_reserve(all, all->count + 1));
+    RONDO__TRY(rondo__specialisation_create(session, graph, inputs, tensors, out));
+    if (all->count >= session->options.specialisations_max) {
+        rondo__specialisation **slot = RONDO__BUFFER_AT(all, rondo__specialisation *, oldest);
+        rondo__specialisation_destroy(session, *slot);
+        *slot = *out;
+    } else {
+        RONDO__IGNORE(rondo__buffer_append(all, out, 1)); /* room was made above */
+    }
+    return RONDO_OK;
+}
+
+static rondo_status session_capture(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s) {
+    rondo_graph_options options = RONDO_GRAPH_OPTIONS_INIT;
+    rondo_graph *captured = NULL;
+    uint64_t begin = rondo__now_ns();
+    options.name = s->plan->name;
+    RONDO__TRY(rondo_graph_create(session->device, &options, &captured));
+    rondo_status status = rondo_graph_capture_begin(captured, session->stream, (rondo_pool_id){0, 0},
+                                                    RONDO_CAPTURE_MODE_THREAD_LOCAL);
+    if (!status) {
+        status = rondo_context_run_eager(s->context, session->stream);
+        if (status) {
+            RONDO__IGNORE(rondo_graph_abort(captured));
+        } else {
+            status = rondo_graph_capture_end(captured, session->stream);
+        }
+    }
+    if (status) {
+        rondo_graph_release(captured);
+        return rondo__status_note(status, "while capturing graph %u", graph->id);
+    }
+    s->graph = captured;
+    graph->info.captures++;
+    graph->info.capture_ns += rondo__now_ns() - begin;
+    return RONDO_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- moving */
+
+static rondo_status session_copy_in(rondo_session *session, rondo__session_graph *graph, const rondo__specialisation *s,
+                                const rondo__session_tensor *tensors) {
+    uint64_t begin = rondo__now_ns();
+    for (uint32_t i = 0; i < s->plan->input_count; i++) {
+        if (!s->ports[i].device || tensors[i].bytes == 0) continue;
+        RONDO__TRY_NOTE(rondo_stream_copy(session->stream, s->ports[i].device, tensors[i].data, tensors[i].bytes,
+                                          RONDO_COPY_HOST_TO_DEVICE),
+                        "copying input '%s'", s->plan->inputs[i].name);
+    }
+    graph->info.copy_ns += rondo__now_ns() - begin;
+    return RONDO_OK;
+}
+
+static rondo_status session_copy_out(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                 rondo_tensor_view *outputs, void **hosts) {
+    uint64_t begin = rondo__now_ns();
+    for (uint32_t i = 0; i < s->plan->output_count; i++) {
+        const rondo__plan_port *port = &s->plan->outputs[i];
+        rondo__session_port *memory = &s->ports[s->plan->input_count + i];
+        void *host = outputs[i].data ? (uint8_t *)outputs[i].data + outputs[i].byte_offset : memory->host;
+        if (!host) {
+            RONDO__TRY(rondo__allocate_aligned(&session->allocator, (size_t)port->bytes, 64, &memory->host));
+            host = memory->host;
+        }
+        hosts[i] = host;
+        if (port->bytes == 0) continue;
+        RONDO__TRY_NOTE(rondo_stream_copy(session->stream, host, memory->device, port->bytes, RONDO_COPY_DEVICE_TO_HOST),
+                        "copying output '%s'", port->name);
+    }
+    graph->info.copy_ns += rondo__now_ns() - begin;
+    return RONDO_OK;
+}
+
+static rondo_status session_work(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s) {
+    uint64_t begin = rondo__now_ns();
+    rondo_status status = RONDO_OK;
+    if (s->graph) {
+        status = rondo_graph_replay(s->graph, session->stream);
+        if (!status) graph->info.replays++;
+    } else {
+        status = rondo_context_run_eager(s->context, session->stream);
+    }
+    graph->info.run_ns += rondo__now_ns() - begin;
+    return status;
+}
+
+static rondo_status session_enqueue(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts) {
+    if (!s->graph && s->runs >= session->options.record_after) RONDO__TRY(session_capture(session, graph, s));
+    RONDO__TRY(session_copy_in(session, graph, s, tensors));
+    RONDO__TRY(session_work(session, graph, s));
+    return session_copy_out(session, graph, s, outputs, hosts);
+}
+
+static rondo_status session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                    const rondo__session_tensor *tensors, rondo_tensor_view *outputs) {
+    void *memory = NULL;
+    uint32_t count = s->plan->output_count;
+    for (uint32_t i = 0; i < count; i++) RONDO__TRY(session_check_output(&s->plan->outputs[i], &outputs[i]));
+    RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(void *), &memory));
+    void **hosts = memory;
+    s->used = ++session->clock;
+    rondo_status status = session_enqueue(session, graph, s, tensors, outputs, hosts);
+    /* Also after a failure: nothing of this run may be left in the stream. */
+    uint64_t begin = rondo__now_ns();
+    status = rondo__status_first(status, rondo_stream_synchronize(session->stream));
+    graph->info.run_ns += rondo__now_ns() - begin;
+    for (uint32_t i = 0; !status && i < count; i++) {
+        const rondo__plan_port *port = &s->plan->outputs[i];
+        if (outputs[i].data) continue;
+        outputs[i] = (rondo_tensor_view){.data = hosts[i], .device_type = 1, .rank = port->rank, .dtype = port->dtype,
+                                         .shape = port->dims};
+    }
+    if (!status) {
+        s->runs++;
+        graph->info.runs++;
+    }
+    rondo__free(&session->allocator, memory, count * sizeof(void *));
+    return status;
+}
+
+rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_tensor_view *inputs,
+                               uint32_t input_count, rondo_tensor_view *outputs, uint32_t output_count) {
+    rondo__session_graph *graph = NULL;
+    if (!session || (input_count > 0 && !inputs) || (output_count > 0 && !outputs)) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_run: session, inputs or outputs are null");
+    }
+    RONDO__TRY(rondo__session_find(session, id, &graph));
+    const rondo_ir_graph *model = graph->graph;
+    if (input_count != model->inputs.count || output_count != model->outputs.count) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "graph %u has %zu inputs and %zu outputs, not %u and %u", id,
+                           model->inputs.count, model->outputs.count, input_count, output_count);
+    }
+    for (uint32_t i = 0; i < input_count; i++) RONDO__TRY(session_check_input(model, i, &inputs[i]));
+    void *memory = NULL;
+    RONDO__TRY(rondo__allocate_array(&session->allocator, input_count, sizeof(rondo__session_tensor), &memory));
+    rondo__session_tensor *tensors = memory;
+    rondo__specialisation *s = NULL;
+    rondo_status status = RONDO_OK;
+    for (uint32_t i = 0; i < input_count && !status; i++) {
+        status = rondo__session_compact(session, &inputs[i], &tensors[i]);
+        if (status) {
+            status = rondo__status_note(status, "input '%s'",
+                                        rondo__ir_value_at(model, rondo__ir_input_at(model, i))->name);
+        }
+    }
+    if (!status) status = session_specialise(session, graph, inputs, tensors, &s);
+    if (!status) status = session_specialised(session, graph, s, tensors, outputs);
+    for (uint32_t i = 0; i < input_count; i++) rondo__session_compact_free(session, &tensors[i]);
+    rondo__free(&session->allocator, memory, input_count * sizeof(rondo__session_tensor));
+    return status;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's life, and the graphs in it under the caller's numbers. */
+#include "session/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SESSION_GRAPHS_MAX (1u << 20)
+
+static rondo__session_graph *session_find(const rondo_session *session, uint32_t id, size_t *out_index) {
+    for (size_t i = 0; i < session->graphs.count; i++) {
+        rondo__session_graph *graph = *RONDO__BUFFER_AT(&session->graphs, rondo__session_graph *, i);
+        if (graph->id != id) continue;
+        if (out_index) *out_index = i;
+        return graph;
+    }
+    return NULL;
+}
+
+rondo_status rondo__session_find(const rondo_session *session, uint32_t id, rondo__session_graph **out_graph) {
+    *out_graph = session_find(session, id, NULL);
+    if (*out_graph) return RONDO_OK;
+    return RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u: add it first", id);
+}
+
+static void session_graph_destroy(rondo_session *session, rondo__session_graph *graph) {
+    for (size_t i = 0; i < graph->specialisations.count; i++) {
+        rondo__specialisation_destroy(session, *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i));
+    }
+    rondo__buffer_deinit(&graph->specialisations);
+    rondo_ir_graph_release(graph->graph);
+    rondo__free(&session->allocator, graph, sizeof *graph);
+}
+
+static rondo_status session_options(const rondo_session_options *given, rondo_session_options *out) {
+    rondo_session_options options = RONDO_SESSION_OPTIONS_INIT;
+    uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
+    if (given) {
+        if (given->struct_size == 0) {
+            return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: struct_size is 0: start with its _INIT macro");
+        }
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+        options.struct_size = (uint32_t)sizeof options;
+    }
+    if (options.flags & ~known) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: unknown flags %#x", options.flags & ~known);
+    }
+    if (options.specialisations_max == 0) options.specialisations_max = RONDO__SESSION_SPECIALISATIONS_DEFAULT;
+    *out = options;
+    return RONDO_OK;
+}
+
+static rondo_status session_build(rondo_session *session) {
+    const rondo__kernel_set *kernels = &session->device->kernels;
+    rondo__registry *registry = rondo__instance_registry(session->device->instance);
+    size_t used = 0;
+    for (uint32_t i = 0; i < kernels->count && used < sizeof session->target; i++) {
+        int length = snprintf(session->target + used, sizeof session->target - used, "%s%s", i ? "," : "",
+                              kernels->catalogues[i].table->name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    session->folder.count = 1;
+    RONDO__TRY(rondo__registry_catalogue(registry, "ref", &session->folder.catalogues[0]));
+    return rondo_stream_create(session->device, NULL, &session->stream);
+}
+
+rondo_status rondo_session_create(rondo_device *device, const rondo_session_options *options,
+                                  rondo_session **out_session) {
+    void *memory = NULL;
+    rondo_session_options complete;
+    if (!device || !out_session) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_create: device or out_session is null");
+    }
+    RONDO__TRY(session_options(options, &complete));
+    RONDO__TRY(rondo__allocate_zeroed(&device->allocator, sizeof(rondo_session), &memory));
+    rondo_session *session = memory;
+    rondo__ref_init(&session->references);
+    session->allocator = device->allocator;
+    session->device = device;
+    session->options = complete;
+    rondo_device_retain(device);
+    rondo__buffer_init(&session->graphs, &session->allocator, sizeof(rondo__session_graph *), SESSION_GRAPHS_MAX);
+    rondo_status status = session_build(session);
+    if (status) {
+        rondo_session_release(session);
+        return status;
+    }
+    *out_session = session;
+    return RONDO_OK;
+}
+
+void rondo_session_retain(rondo_session *session) {
+    if (session) rondo__ref_retain(&session->references);
+}
+
+void rondo_session_release(rondo_session *session) {
+    if (!session || !rondo__ref_release(&session->references)) return;
+    rondo_allocator allocator = session->allocator;
+    rondo_device *device = session->device;
+    for (size_t i = 0; i < session->graphs.count; i++) {
+        session_graph_destroy(session, *RONDO__BUFFER_AT(&session->graphs, rondo__session_graph *, i));
+    }
+    rondo__buffer_deinit(&session->graphs);
+    rondo_stream_release(session->stream);
+    rondo__free(&allocator, session, sizeof *session);
+    rondo_device_release(device);
+}
+
+rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id, rondo_ir_graph *graph) {
+    void *memory = NULL;
+    if (!session || !graph) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_add_graph: session or graph is null");
+    }
+    if (session_find(session, id, NULL)) {
+        return RONDO__FAIL(ALREADY_EXISTS, INPUT, "the session has a graph %u, which stays: remove it first", id);
+    }
+    RONDO__TRY(rondo__buffer_reserve(&session->graphs, session->graphs.count + 1));
+    RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__session_graph), &memory));
+    rondo__session_graph *added = memory;
+    added->id = id;
+    added->graph = graph;
+    added->info = (rondo_session_info)RONDO_SESSION_INFO_INIT;
+    rondo__buffer_init(&added->specialisations, &session->allocator, sizeof(rondo__specialisation *), UINT32_MAX);
+    RONDO__IGNORE(rondo__buffer_append(&session->graphs, &added, 1)); /* room was made above */
+    rondo_ir_graph_retain(graph);
+    return RONDO_OK;
+}
+
+rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id) {
+    size_t index = 0;
+    if (!session) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_remove_graph: session is null");
+    rondo__session_graph *graph = session_find(session, id, &index);
+    if (!graph) return RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u", id);
+    rondo__session_graph **all = session->graphs.data;
+    memmove(all + index, all + index + 1, (session->graphs.count - index - 1) * sizeof *all);
+    session->graphs.count--;
+    session_graph_destroy(session, graph);
+    return RONDO_OK;
+}
+
+rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_session_info *out_info) {
+    rondo__session_graph *graph = NULL;
+    if (!session || !out_info || out_info->struct_size == 0) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_get_info: session or out_info is null, or struct_size is 0");
+    }
+    RONDO__TRY(rondo__session_find(session, id, &graph));
+    rondo_session_info info = graph->info;
+    uint32_t size = out_info->struct_size;
+    info.specialisations = (uint32_t)graph->specialisations.count;
+    info.struct_size = size;
+    memcpy(out_info, &info, size < sizeof info ? size : sizeof info);
+    return RONDO_OK;
+}

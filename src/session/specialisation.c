@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One specialisation of a graph: compiled, prepared, with device memory of its own for every input and output. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "compile/compile.h"
+#include "session/session.h"
+
+/* ------------------------------------------------------------------------------------------------ host tensors */
+
+bool rondo__session_is_compact(const rondo_tensor_view *view) {
+    int64_t expected = 1;
+    if (!view->strides) return true;
+    for (int32_t i = view->rank - 1; i >= 0; i--) {
+        if (view->shape[i] != 1 && view->strides[i] != expected) return false;
+        expected *= view->shape[i];
+    }
+    return true;
+}
+
+static void session_gather(const rondo_tensor_view *view, size_t element, uint8_t *to) {
+    const uint8_t *data = (const uint8_t *)view->data + view->byte_offset;
+    int64_t index[RONDO_RANK_MAX] = {0};
+    for (int32_t d = 0; d >= 0;) {
+        int64_t at = 0;
+        for (int32_t i = 0; i < view->rank; i++) at += index[i] * view->strides[i];
+        memcpy(to, data + at * (int64_t)element, element);
+        to += element;
+        d = view->rank - 1;
+        while (d >= 0 && ++index[d] == view->shape[d]) index[d--] = 0;
+    }
+}
+
+rondo_status rondo__session_compact(const rondo_session *session, const rondo_tensor_view *view,
+                                    rondo__session_tensor *out_tensor) {
+    int64_t elements = 0;
+    uint64_t bytes = 0;
+    *out_tensor = (rondo__session_tensor){0};
+    if (!rondo__checked_elements(view->rank, view->shape, &elements)) {
+        return RONDO__FAIL(OUT_OF_RANGE, INPUT, "it has more elements than can be counted");
+    }
+    RONDO__TRY(rondo_dtype_bytes(view->dtype, (uint64_t)elements, &bytes));
+    if (bytes > SIZE_MAX) return RONDO__FAIL(OUT_OF_RANGE, INPUT, "it has more bytes than there are addresses");
+    if (bytes > 0 && !view->data) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "it has no data");
+    out_tensor->bytes = (size_t)bytes;
+    if (bytes == 0) return RONDO_OK;
+    out_tensor->data = (const uint8_t *)view->data + view->byte_offset;
+    if (rondo__session_is_compact(view)) return RONDO_OK;
+    if (rondo_dtype_bits(view->dtype) < 8) {
+        return RONDO__FAIL(UNSUPPORTED, INPUT, "strides of a type of less than a byte");
+    }
+    RONDO__TRY(rondo__allocate(&session->allocator, (size_t)bytes, &out_tensor->owned));
+    session_gather(view, rondo_dtype_bits(view->dtype) / 8u, out_tensor->owned);
+    out_tensor->data = out_tensor->owned;
+    return RONDO_OK;
+}
+
+void rondo__session_compact_free(const rondo_session *session, rondo__session_tensor *tensor) {
+    rondo__free(&session->allocator, tensor->owned, tensor->bytes);
+    *tensor = (rondo__session_tensor){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------- compile */
+
+typedef struct specialisation_bindings {
+    rondo__buffer dims, values, views;
+} specialisation_bindings;
+
+static rondo_status specialisation_bind(specialisation_bindings *b, const rondo_ir_graph *graph,
+                                        const rondo_tensor_view *inputs, const rondo__session_tensor *tensors) {
+    size_t count = graph->inputs.count;
+    RONDO__TRY(rondo__buffer_reserve(&b->views, count));
+    for (uint32_t i = 0; i < count; i++) {
+        const rondo__ir_value_data *data = rondo__ir_value_at(graph, rondo__ir_input_at(graph, i));
+        for (int32_t axis = 0; axis < inputs[i].rank; axis++) {
+            if (data->type.rank >= 0 && data->type.dims[axis].value >= 0) continue;
+            rondo_dim_binding dim = {.input = data->name, .size = inputs[i].shape[axis], .axis = axis};
+            RONDO__TRY(rondo__buffer_append(&b->dims, &dim, 1));
+        }
+        if (tensors[i].bytes > RONDO__SESSION_VALUE_MAX) continue;
+        rondo_tensor_view view = inputs[i];
+        view.data = (void *)(uintptr_t)tensors[i].data;
+        view.strides = NULL;
+        view.byte_offset = 0;
+        RONDO__TRY(rondo__buffer_append(&b->views, &view, 1));
+        rondo_value_binding value = {data->name, RONDO__BUFFER_AT(&b->views, rondo_tensor_view, b->views.count - 1)};
+        RONDO__TRY(rondo__buffer_append(&b->values, &value, 1));
+    }
+    return RONDO_OK;
+}
+
+static rondo_status specialisation_compile(rondo_session *session, const rondo_ir_graph *graph,
+                                           const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                           rondo_plan **out_plan) {
+    specialisation_bindings b;
+    size_t most = graph->inputs.count * RONDO_RANK_MAX + 1;
+    rondo__buffer_init(&b.dims, &session->allocator, sizeof(rondo_dim_binding), most);
+    rondo__buffer_init(&b.values, &session->allocator, sizeof(rondo_value_binding), most);
+    rondo__buffer_init(&b.views, &session->allocator, sizeof(rondo_tensor_view), most);
+    rondo_status status = specialisation_bind(&b, graph, inputs, tensors);
+    if (!status) {
+        rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
+        options.dims = b.dims.data;
+        options.dim_count = (uint32_t)b.dims.count;
+        options.values = b.values.data;
+        options.value_count = (uint32_t)b.values.count;
+        options.flags = session->options.flags;
+        status = rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target, graph,
+                                &options, NULL, out_plan);
+    }
+    rondo__buffer_deinit(&b.views);
+    rondo__buffer_deinit(&b.values);
+    rondo__buffer_deinit(&b.dims);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- life */
+
+static const rondo__plan_port *specialisation_port(const rondo__specialisation *s, uint32_t index) {
+    const rondo_plan *plan = s->plan;
+    return index < plan->input_count ? &plan->inputs[index] : &plan->outputs[index - plan->input_count];
+}
+
+static rondo_status specialisation_take_memory(rondo_session *session, rondo__specialisation *s) {
+    uint32_t count = s->plan->input_count + s->plan->output_count;
+    void *memory = NULL;
+    RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(rondo__session_port), &memory));
+    s->ports = memory;
+    for (uint32_t i = 0; i < count; i++) {
+        const rondo__plan_port *port = specialisation_port(s, i);
+        bool input = i < s->plan->input_count;
+        if (input && port->buffer == RONDO__PLAN_NONE) continue;
+        RONDO__TRY_NOTE(rondo_memory_allocate(session->device, port->bytes > 0 ? port->bytes : 1, &s->ports[i].device),
+                        "for %s '%s'", input ? "input" : "output", port->name);
+        if (input) {
+            RONDO__TRY(rondo_context_bind_input(s->context, i, s->ports[i].device));
+        } else {
+            RONDO__TRY(rondo_context_bind_output(s->context, i - s->plan->input_count, s->ports[i].device));
+        }
+    }
+    return RONDO_OK;
+}
+
+static rondo_status specialisation_build(rondo_session *session, const rondo_ir_graph *graph,
+                                         const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                         rondo__specialisation *s) {
+    RONDO__TRY(specialisation_compile(session, graph, inputs, tensors, &s->plan));
+    RONDO__TRY(rondo_executable_create(session->device, s->plan, &s->executable));
+    RONDO__TRY(rondo_context_create(s->executable, &s->context));
+    return specialisation_take_memory(session, s);
+}
+
+rondo_status rondo__specialisation_create(rondo_session *session, rondo__session_graph *graph,
+                                          const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                          rondo__specialisation **out) {
+    void *memory = NULL;
+    uint64_t begin = rondo__now_ns();
+    RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__specialisation), &memory));
+    rondo_status status = specialisation_build(session, graph->graph, inputs, tensors, memory);
+    if (status) {
+        rondo__specialisation_destroy(session, memory);
+        return status;
+    }
+    graph->info.compiles++;
+    graph->info.compile_ns += rondo__now_ns() - begin;
+    *out = memory;
+    return RONDO_OK;
+}
+
+void rondo__specialisation_destroy(rondo_session *session, rondo__specialisation *s) {
+    if (!s) return;
+    rondo_graph_release(s->graph);
+    rondo_context_release(s->context);
+    if (s->ports) {
+        uint32_t count = s->plan->input_count + s->plan->output_count;
+        for (uint32_t i = 0; i < count; i++) {
+            size_t bytes = (size_t)specialisation_port(s, i)->bytes;
+            if (s->ports[i].device) RONDO__IGNORE(rondo_memory_free(session->device, s->ports[i].device));
+            rondo__free_aligned(&session->allocator, s->ports[i].host, bytes, 64);
+        }
+        rondo__free(&session->allocator, s->ports, count * sizeof(rondo__session_port));
+    }
+    rondo_executable_release(s->executable);
+    rondo_plan_release(s->plan);
+    rondo__free(&session->allocator, s, sizeof *s);
+}
+
+bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tensor_view *inputs,
+                                const rondo__session_tensor *tensors) {
+    for (uint32_t i = 0; i < s->plan->input_count; i++) {
+        const rondo__plan_port *port = &s->plan->inputs[i];
+        if (port->rank != inputs[i].rank) return false;
+        if (port->rank > 0 && memcmp(port->dims, inputs[i].shape, (size_t)port->rank * sizeof *port->dims) != 0) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < s->plan->guard_count; i++) {
+        const rondo__plan_guard *guard = &s->plan->guards[i];
+        if (!guard->has_value || guard->bytes == 0) continue;
+        if (memcmp(guard->value, tensors[guard->input].data, (size_t)guard->bytes) != 0) return false;
+    }
+    return true;
+}
