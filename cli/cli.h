@@ -11,24 +11,6 @@
 /* 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device. */
 enum { CLI_DONE = 0, CLI_BAD_DATA = 1, CLI_USAGE = 2, CLI_UNSUPPORTED = 3 };
 
-/* ---- reporting (report.c) */
-
-/* Prints "rondo: <code> (<layer>): <message>" and a line a note on standard error, releases the status, and returns the
- * exit code that fits it best. Null returns CLI_DONE. */
-int cli_report(rondo_status status);
-/* Prints one line on standard error and returns CLI_USAGE. */
-int cli_usage(const char *format, ...) RONDO_PRINTF(1, 2);
-/* A status of the tool's own is just a line and an exit code. */
-int cli_fail(int exit_code, const char *format, ...) RONDO_PRINTF(2, 3);
-/* rondo_write_function over a FILE *. */
-int32_t cli_write(void *user, const char *data, size_t size);
-/* An instance whose log goes to standard error. */
-rondo_status cli_instance(const char *const *plugins, uint32_t plugin_count, rondo_instance **out_instance);
-uint64_t cli_now_ns(void);
-/* malloc and kin that end the tool with one line: a command has nothing to unwind by then. */
-void *cli_allocate(size_t count, size_t size);
-void *cli_grow(void *pointer, size_t count, size_t size);
-
 /* ---- options (options.c) */
 
 typedef struct cli_pair {
@@ -49,7 +31,26 @@ typedef struct cli_options {
     uint64_t repeat, threads;
     double seconds;
     uint64_t timeout_s;
+    bool quiet; /* no warnings of the library's: rondo check judges by itself */
 } cli_options;
+
+/* ---- reporting (report.c) */
+
+/* Prints "rondo: <code> (<layer>): <message>" and a line a note on standard error, releases the status, and returns the
+ * exit code that fits it best. Null returns CLI_DONE. */
+int cli_report(rondo_status status);
+/* Prints one line on standard error and returns CLI_USAGE. */
+int cli_usage(const char *format, ...) RONDO_PRINTF(1, 2);
+/* A status of the tool's own is just a line and an exit code. */
+int cli_fail(int exit_code, const char *format, ...) RONDO_PRINTF(2, 3);
+/* rondo_write_function over a FILE *. */
+int32_t cli_write(void *user, const char *data, size_t size);
+/* An instance whose log goes to standard error, from that level up. */
+rondo_status cli_instance(const cli_options *options, rondo_log_level level, rondo_instance **out_instance);
+uint64_t cli_now_ns(void);
+/* malloc and kin that end the tool with one line: a command has nothing to unwind by then. */
+void *cli_allocate(size_t count, size_t size);
+void *cli_grow(void *pointer, size_t count, size_t size);
 
 /* Bits of the options that a command knows. */
 enum {

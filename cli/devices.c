@@ -73,7 +73,7 @@ int cli_devices(int argc, char **argv) {
     } else if (code == CLI_DONE && options->file_count) {
         code = cli_usage("rondo devices takes no files");
     } else if (code == CLI_DONE) {
-        code = cli_report(cli_instance(options->plugins, options->plugin_count, &instance));
+        code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
         cJSON *array = cJSON_CreateArray();
         const char *type;
         for (uint32_t i = 0; code == CLI_DONE && (type = rondo_device_type_at(instance, i)); ++i)

@@ -94,7 +94,7 @@ int cli_info(int argc, char **argv) {
     } else if (code == CLI_DONE && options->file_count != 1) {
         code = cli_usage("exactly one model file is wanted, %u were given", options->file_count);
     } else if (code == CLI_DONE) {
-        code = cli_report(cli_instance(options->plugins, options->plugin_count, &instance));
+        code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
         if (code == CLI_DONE) code = cli_report(rondo_onnx_import(instance, options->files[0], NULL, &graph));
         if (code == CLI_DONE) code = show(graph, options->json);
     }

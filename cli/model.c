@@ -8,7 +8,7 @@
 #include "cli.h"
 
 int cli_model_open(const cli_options *options, cli_model *model) {
-    rondo_status status = cli_instance(options->plugins, options->plugin_count, &model->instance);
+    rondo_status status = cli_instance(options, options->quiet ? RONDO_LOG_ERROR : RONDO_LOG_WARNING, &model->instance);
     const char *name = options->device ? options->device : "cpu";
     if (!status) status = rondo_device_open(model->instance, name, options->settings, &model->device);
     if (status && (rondo_status_code(status) == RONDO_CODE_NOT_FOUND || rondo_status_code(status) == RONDO_CODE_OUT_OF_RANGE)) {

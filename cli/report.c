@@ -60,12 +60,13 @@ static void log_line(void *user, rondo_log_level level, const char *text) {
             text);
 }
 
-rondo_status cli_instance(const char *const *plugins, uint32_t plugin_count, rondo_instance **out_instance) {
-    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
-    options.log = log_line;
-    options.plugins = plugins;
-    options.plugin_count = plugin_count;
-    return rondo_instance_create(&options, out_instance);
+rondo_status cli_instance(const cli_options *options, rondo_log_level level, rondo_instance **out_instance) {
+    rondo_instance_options instance = RONDO_INSTANCE_OPTIONS_INIT;
+    instance.log = log_line;
+    instance.log_level = level;
+    instance.plugins = options->plugins;
+    instance.plugin_count = options->plugin_count;
+    return rondo_instance_create(&instance, out_instance);
 }
 
 uint64_t cli_now_ns(void) {
