@@ -107,17 +107,17 @@ static bool view_slice(const rondo_ir_graph *graph, const rondo__ir_node_data *n
     return true;
 }
 
-/* Constant indices that count up from the first, over an axis with nothing but size 1 before it. */
+/* Constant indices that count up from the first, over an axis with nothing but size 1 before it, or over all of it. */
 static bool view_gather(const rondo_ir_graph *graph, const rondo__ir_node_data *node, const view_shape *in,
                         uint64_t *offset) {
     const rondo__ir_constant *indices = view_constant(graph, node, 1);
     int32_t axis = 0;
     if (!view_is_ints(indices) || indices->bytes == 0) return false;
     if (!view_axis(rondo__ir_attribute_int(node, "axis", 0), in->rank, &axis)) return false;
-    if (view_product(in, 0, axis) != 1) return false;
     int64_t first = view_int(indices, 0), size = in->dims[axis];
     if (first < 0) first += size;
     size_t count = view_count(indices);
+    if (view_product(in, 0, axis) != 1 && (first != 0 || (uint64_t)size != count)) return false;
     if (first < 0 || first >= size || (uint64_t)(size - first) < count) return false;
     for (size_t i = 1; i < count; i++) {
         int64_t index = view_int(indices, i);
@@ -131,7 +131,7 @@ static bool view_split(const rondo_ir_graph *graph, const rondo__ir_node_data *n
                        uint32_t output, uint64_t *offset) {
     int32_t axis = 0;
     if (!view_axis(rondo__ir_attribute_int(node, "axis", 0), in->rank, &axis)) return false;
-    if (view_product(in, 0, axis) != 1) return false;
+    if (view_product(in, 0, axis) != 1 && node->output_count != 1) return false;
     int64_t before = 0;
     for (uint32_t i = 0; i < output; i++) {
         view_shape part;
