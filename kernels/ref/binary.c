@@ -5,53 +5,47 @@
  * process. Max and Min fold any number of inputs the same way. */
 #include "ref.h"
 
-#include <math.h>
-
 typedef int32_t (*binary_row)(int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step, void *out);
 
 /* x and y are the elements; the expression is a value of `result`. */
-#define BINARY_ROW_TO(result, type, suffix, name, expression)                                                          \
-    static int32_t binary_##name##_##suffix(int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step,   \
-                                            void *out) {                                                               \
-        const type *left = (const type *)a, *right = (const type *)b;                                                  \
-        result *to = (result *)out;                                                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const type x = left[i * a_step], y = right[i * b_step];                                                    \
-            to[i] = (result)(expression);                                                                              \
-        }                                                                                                              \
-        return RONDO__REF_OK;                                                                                          \
+#define BINARY_ROW_TO(result, type, suffix, name, expression)                                                        \
+    static int32_t binary_##name##_##suffix(int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step, \
+                                            void *out) {                                                             \
+        const type *left = (const type *)a, *right = (const type *)b;                                                \
+        result *to = (result *)out;                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                                            \
+            const type x = left[i * a_step], y = right[i * b_step];                                                  \
+            to[i] = (result)(expression);                                                                            \
+        }                                                                                                            \
+        return RONDO__REF_OK;                                                                                        \
     }
 #define BINARY_ROW(dtype, type, suffix, name, expression) BINARY_ROW_TO(type, type, suffix, name, expression)
 #define BINARY_TEST(dtype, type, suffix, name, expression) BINARY_ROW_TO(uint8_t, type, suffix, name, expression)
 #define BINARY_ENTRY(dtype, type, suffix, name, ...) [RONDO_DTYPE_##dtype] = binary_##name##_##suffix,
 
-#define BINARY_NUMBER_TABLE(name)                                                                                  \
-    static const binary_row binary_##name##_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_FLOAT(BINARY_ENTRY, name, ) \
-                                                                           RONDO__REF_EACH_SIGNED(BINARY_ENTRY, name, ) \
-                                                                               RONDO__REF_EACH_UNSIGNED(BINARY_ENTRY, name, )};
-#define BINARY_ARITHMETIC(name, op)                                                \
-    RONDO__REF_EACH_FLOAT(BINARY_ROW, name, x op y)                                \
-    RONDO__REF_EACH_SIGNED(BINARY_ROW, name, (uint64_t)x op(uint64_t) y)           \
-    RONDO__REF_EACH_UNSIGNED(BINARY_ROW, name, (uint64_t)x op(uint64_t) y)         \
+#define BINARY_NUMBER_TABLE(name) \
+    static const binary_row binary_##name##_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_NUMBER(BINARY_ENTRY, name, )};
+
+/* clang-format off */
+#define BINARY_ARITHMETIC(name, op)                                        \
+    RONDO__REF_EACH_FLOAT(BINARY_ROW, name, x op y)                        \
+    RONDO__REF_EACH_SIGNED(BINARY_ROW, name, (uint64_t)x op (uint64_t)y)   \
+    RONDO__REF_EACH_UNSIGNED(BINARY_ROW, name, (uint64_t)x op (uint64_t)y) \
     BINARY_NUMBER_TABLE(name)
-#define BINARY_COMPARE(name, op)                      \
-    RONDO__REF_EACH_FLOAT(BINARY_TEST, name, x op y)    \
-    RONDO__REF_EACH_SIGNED(BINARY_TEST, name, x op y)   \
-    RONDO__REF_EACH_UNSIGNED(BINARY_TEST, name, x op y)
 
 BINARY_ARITHMETIC(add, +)
 BINARY_ARITHMETIC(sub, -)
 BINARY_ARITHMETIC(mul, *)
-BINARY_COMPARE(less, <)
+
+RONDO__REF_EACH_NUMBER(BINARY_TEST, less, x < y)
 BINARY_NUMBER_TABLE(less)
-BINARY_COMPARE(greater, >)
+RONDO__REF_EACH_NUMBER(BINARY_TEST, greater, x > y)
 BINARY_NUMBER_TABLE(greater)
 
-BINARY_COMPARE(equal, ==)
+RONDO__REF_EACH_NUMBER(BINARY_TEST, equal, x == y)
 BINARY_TEST(BOOL, uint8_t, b8, equal, (x != 0) == (y != 0))
 static const binary_row binary_equal_rows[RONDO_DTYPE_COUNT] = {
-    RONDO__REF_EACH_FLOAT(BINARY_ENTRY, equal, ) RONDO__REF_EACH_SIGNED(BINARY_ENTRY, equal, )
-        RONDO__REF_EACH_UNSIGNED(BINARY_ENTRY, equal, )[RONDO_DTYPE_BOOL] = binary_equal_b8};
+    RONDO__REF_EACH_NUMBER(BINARY_ENTRY, equal, ) [RONDO_DTYPE_BOOL] = binary_equal_b8};
 
 BINARY_TEST(BOOL, uint8_t, b8, and, x != 0 && y != 0)
 static const binary_row binary_and_rows[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = binary_and_b8};
@@ -88,6 +82,8 @@ RONDO__REF_EACH_FLOAT(BINARY_ROW, div, x / y)
 RONDO__REF_EACH_SIGNED(BINARY_DIVIDE_SIGNED, )
 RONDO__REF_EACH_UNSIGNED(BINARY_DIVIDE_UNSIGNED, )
 BINARY_NUMBER_TABLE(div)
+
+/* clang-format on */
 
 /* ------------------------------------------------------------------------------------------------ the walk */
 
@@ -136,10 +132,10 @@ static int32_t binary_run(const rondo__ref_kernel *k, const uint64_t *words) {
     const rondo__ref_tensor *out = &k->tensors[2];
     if (out->count == 0) return RONDO__REF_OK;
     void *to = rondo__ref_address(words[2]);
-    int32_t reason = binary_walk(
-        &k->as.walk, ((const binary_row *)k->op->rows)[k->tensors[0].dtype],
-        (const unsigned char *)rondo__ref_address(words[0]), k->tensors[0].size, 0,
-        (const unsigned char *)rondo__ref_address(words[1]), k->tensors[1].size, 1, (unsigned char *)to, out->size);
+    int32_t reason = binary_walk(&k->as.walk, ((const binary_row *)k->op->rows)[k->tensors[0].dtype],
+                                 (const unsigned char *)rondo__ref_address(words[0]), k->tensors[0].size, 0,
+                                 (const unsigned char *)rondo__ref_address(words[1]), k->tensors[1].size, 1,
+                                 (unsigned char *)to, out->size);
     if (!reason) rondo__ref_activate(&k->activation, out->dtype, to, out->count);
     return reason;
 }
@@ -155,23 +151,12 @@ static rondo_status binary_fold_build(rondo__ref_builder *b) {
     rondo_status status = rondo__ref_need_types(b, "the input", first, binary_types((const binary_row *)k->op->rows));
     if (!status) status = rondo__ref_need_same_type(b, "the output", out, first->dtype);
     if (status) return status;
-    for (uint32_t i = 0; i < k->input_count; i++) {
-        if (rondo__ref_input(k, i)->rank > rank) rank = rondo__ref_input(k, i)->rank;
-    }
-    for (int32_t d = 0; d < rank; d++) dims[d] = 1;
-    for (uint32_t i = 0; i < k->input_count; i++) {
-        const rondo__ref_tensor *t = rondo__ref_input(k, i);
-        status = rondo__ref_need_same_type(b, "an input", t, first->dtype);
+    for (uint32_t i = 1; i < k->input_count; i++) {
+        status = rondo__ref_need_same_type(b, "an input", rondo__ref_input(k, i), first->dtype);
         if (status) return status;
-        for (int32_t d = 0; d < t->rank; d++) {
-            int64_t *dim = &dims[rank - t->rank + d];
-            if (*dim == 1) *dim = t->dims[d];
-            if (t->dims[d] != *dim && t->dims[d] != 1) {
-                return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input %u does not broadcast: its dim %d is %lld, not %lld",
-                                         i, (int)d, (long long)t->dims[d], (long long)*dim);
-            }
-        }
     }
+    status = rondo__ref_broadcast(b, 0, k->input_count, &rank, dims);
+    if (status) return status;
     status = rondo__ref_need_dims(b, "the output", out, rank, dims);
     if (!status) rondo__ref_allow_in_place(k, 0);
     return status;
@@ -181,11 +166,7 @@ static void binary_fold_walk(const rondo__ref_tensor *out, const rondo__ref_tens
     *walk = (rondo__ref_walk){.rank = out->rank};
     memcpy(walk->dims, out->dims, sizeof walk->dims);
     rondo__ref_compact(out->rank, out->dims, walk->strides[0]);
-    int64_t compact[RONDO_RANK_MAX];
-    rondo__ref_compact(t->rank, t->dims, compact);
-    for (int32_t d = 0; d < t->rank; d++) {
-        walk->strides[1][out->rank - t->rank + d] = t->dims[d] == 1 ? 0 : compact[d];
-    }
+    rondo__ref_broadcast_strides(t, out->rank, walk->strides[1]);
 }
 
 /* The first input is copied out, then each further one is folded into it. */
@@ -206,7 +187,8 @@ static int32_t binary_fold_run(const rondo__ref_kernel *k, const uint64_t *words
     return RONDO__REF_OK;
 }
 
-#define BINARY_OPERATOR(name, attributes, rows) {name, 2, 2, 1, 1, attributes, binary_build, binary_run, rows}
+#define BINARY_OPERATOR(name, attributes, rows) \
+    { name, 2, 2, 1, 1, attributes, binary_build, binary_run, rows }
 
 const rondo__ref_operator rondo__ref_binary_operators[] = {
     BINARY_OPERATOR("Add", "rondo.activation rondo.alpha rondo.beta", binary_add_rows),

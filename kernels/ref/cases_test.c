@@ -30,11 +30,11 @@ static const void *cases_take(cases_reader *r, size_t size) {
     return data;
 }
 
-#define CASES_NUMBER(name, type)               \
-    static type name(cases_reader *r) {        \
-        type value;                            \
+#define CASES_NUMBER(name, type)                                   \
+    static type name(cases_reader *r) {                            \
+        type value;                                                \
         memcpy(&value, cases_take(r, sizeof value), sizeof value); \
-        return value;                          \
+        return value;                                              \
     }
 CASES_NUMBER(cases_u8, uint8_t)
 CASES_NUMBER(cases_u32, uint32_t)
@@ -87,8 +87,7 @@ static void cases_read_operand(cases_reader *r, cases_operand *o) {
         o->dims[d] = cases_u32(r);
         count *= o->dims[d];
     }
-    o->bytes = o->operand.dtype == RONDO_DTYPE_UNDEFINED ? 0
-                                                         : (size_t)count * (rondo_dtype_bits(o->operand.dtype) / 8);
+    o->bytes = o->operand.dtype == RONDO_DTYPE_UNDEFINED ? 0 : (size_t)count * (rondo_dtype_bits(o->operand.dtype) / 8);
     o->file = cases_take(r, o->bytes);
 }
 
@@ -245,7 +244,8 @@ static bool cases_float_equal(rondo_dtype dtype, double got, double want, double
     return error <= (unit > tolerance ? unit : tolerance);
 }
 
-static void cases_compare(rondo_test *t, const cases_case *c, uint32_t output, const unsigned char *got, const char *how) {
+static void cases_compare(rondo_test *t, const cases_case *c, uint32_t output, const unsigned char *got,
+                          const char *how) {
     const cases_operand *want = &c->outputs[output];
     size_t size = rondo_dtype_bits(want->operand.dtype) / 8;
     for (size_t i = 0; i < want->bytes / size; i++) {
@@ -265,9 +265,11 @@ static void cases_compare(rondo_test *t, const cases_case *c, uint32_t output, c
             same = cases_float_equal(RONDO_DTYPE_F64, x, y, c->tolerance);
         }
         if (!same) {
-            rondo_test_fail(t, __FILE__, __LINE__, "case %u, %s, type %s, output %u[%zu], %s: %.9g (first byte %u) instead "
-                            "of %.9g (%u)", c->number, c->name, rondo_dtype_name(want->operand.dtype), output, i, how, x,
-                            a[0], y, b[0]);
+            rondo_test_fail(t, __FILE__, __LINE__,
+                            "case %u, %s, type %s, output %u[%zu], %s: %.9g (first byte %u) instead "
+                            "of %.9g (%u)",
+                            c->number, c->name, rondo_dtype_name(want->operand.dtype), output, i, how, x, a[0], y,
+                            b[0]);
         }
     }
 }
@@ -296,7 +298,8 @@ static void cases_run(rondo_test *t, const cases_case *c, const rondo_kernel_fac
     }
     int32_t reason = kernel.function(kernel.context, words);
     if (reason != c->reason) {
-        rondo_test_fail(t, __FILE__, __LINE__, "case %u, %s, stops with %d, not %u", c->number, c->name, reason, c->reason);
+        rondo_test_fail(t, __FILE__, __LINE__, "case %u, %s, stops with %d, not %u", c->number, c->name, reason,
+                        c->reason);
     }
     for (uint32_t i = 0; reason == 0 && i < c->request.output_count; i++) {
         if (c->out[i].dtype == RONDO_DTYPE_UNDEFINED) continue;

@@ -37,7 +37,7 @@ static rondo_status cast_build(rondo__ref_builder *b) {
     if (!status) status = rondo__ref_need_types(b, "the output", out, RONDO__REF_ALL_TYPES);
     if (!status) status = rondo__ref_need_shape_of(b, "the output", out, in);
     if (!status) status = rondo__ref_attribute_int(b, "to", &to);
-    if (!status) status = rondo__ref_attribute_int(b, "saturate", &saturate); /* only means something for */
+    if (!status) status = rondo__ref_attribute_int(b, "saturate", &saturate);  /* only means something for */
     if (!status) status = rondo__ref_attribute_string(b, "round_mode", &mode); /* the 8-bit floats */
     if (!status && to != out->dtype) {
         status = RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the attribute 'to' is %lld but the output's type is %d",
@@ -78,8 +78,7 @@ static int32_t cast_run(const rondo__ref_kernel *k, const uint64_t *words) {
 static rondo_status pow_build(rondo__ref_builder *b) {
     rondo__ref_kernel *k = b->kernel;
     const rondo__ref_tensor *base = rondo__ref_input(k, 0), *exponent = rondo__ref_input(k, 1);
-    rondo_status status =
-        rondo__ref_need_types(b, "the base", base, RONDO__REF_FLOAT_TYPES | RONDO__REF_INDEX_TYPES);
+    rondo_status status = rondo__ref_need_types(b, "the base", base, RONDO__REF_FLOAT_TYPES | RONDO__REF_INDEX_TYPES);
     if (!status) status = rondo__ref_need_types(b, "the exponent", exponent, RONDO__REF_NUMBER_TYPES);
     if (!status) status = rondo__ref_need_same_type(b, "the output", rondo__ref_output(k, 0), base->dtype);
     if (!status) status = rondo__ref_build_walk(b, 0, 2, &k->as.walk);
@@ -117,8 +116,8 @@ static int32_t pow_run(const rondo__ref_kernel *k, const uint64_t *words) {
         (void)rondo__ref_next(walk->rank, walk->dims, index);
         if (!rondo__ref_is_float(base_type) && !rondo__ref_is_float(type)) {
             uint64_t result;
-            int32_t reason = pow_integers(rondo__ref_get_int(base_type, bases, at), rondo__ref_get_int(type, exponents, by),
-                                          type == RONDO_DTYPE_U64, &result);
+            int32_t reason = pow_integers(rondo__ref_get_int(base_type, bases, at),
+                                          rondo__ref_get_int(type, exponents, by), type == RONDO_DTYPE_U64, &result);
             if (reason) return reason;
             rondo__ref_put_int(base_type, out, i, result);
             continue;

@@ -54,7 +54,8 @@ static rondo_status conv_build_axes(rondo__ref_builder *b, int64_t *dims) {
         c->begins[d] = pads[d];
         if (!conv_axis(auto_pad, x->dims[2 + d], shape[d], c->strides[d], c->dilations[d], &c->begins[d], pads[n + d],
                        &dims[2 + d])) {
-            return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the kernel is larger than the padded input along axis %u", d);
+            return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the kernel is larger than the padded input along axis %u",
+                                     d);
         }
     }
     return RONDO_OK;
@@ -72,8 +73,9 @@ static rondo_status conv_build(rondo__ref_builder *b) {
     if (!status) status = rondo__ref_need_same_type(b, "the output", rondo__ref_output(k, 0), x->dtype);
     if (status) return status;
     if (x->rank < 3 || w->rank != x->rank) {
-        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input and weights must have one rank of at least 3, not %d and %d",
-                                 (int)x->rank, (int)w->rank);
+        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT,
+                                 "input and weights must have one rank of at least 3, not %d and %d", (int)x->rank,
+                                 (int)w->rank);
     }
     c->spatial = x->rank - 2;
     c->group = 1;
@@ -83,8 +85,10 @@ static rondo_status conv_build(rondo__ref_builder *b) {
     int64_t channels;
     if (c->group < 1 || __builtin_mul_overflow(w->dims[1], c->group, &channels) || channels != x->dims[1] ||
         w->dims[0] % c->group != 0) {
-        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "%lld channels, weights for %lld and %lld outputs do not make %lld "
-                                 "groups", (long long)x->dims[1], (long long)w->dims[1], (long long)w->dims[0],
+        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT,
+                                 "%lld channels, weights for %lld and %lld outputs do not make %lld "
+                                 "groups",
+                                 (long long)x->dims[1], (long long)w->dims[1], (long long)w->dims[0],
                                  (long long)c->group);
     }
     dims[0] = x->dims[0];
@@ -139,9 +143,9 @@ static int32_t conv_run(const rondo__ref_kernel *k, const uint64_t *words) {
                 double sum = 0;
                 if (sums) {
                     const size_t from = (size_t)(n * image + m / group_out * group_in) * x->size;
-                    sum = conv_element(k, (const unsigned char *)rondo__ref_address(words[0]) + from,
-                                       (const unsigned char *)rondo__ref_address(words[1]) + (size_t)(m * weights) * x->size,
-                                       place);
+                    sum = conv_element(
+                        k, (const unsigned char *)rondo__ref_address(words[0]) + from,
+                        (const unsigned char *)rondo__ref_address(words[1]) + (size_t)(m * weights) * x->size, place);
                 }
                 if (bias) sum += rondo__ref_get(x->dtype, bias, m);
                 rondo__ref_put(x->dtype, to, at++, sum);
@@ -153,8 +157,7 @@ static int32_t conv_run(const rondo__ref_kernel *k, const uint64_t *words) {
 }
 
 const rondo__ref_operator rondo__ref_conv_operators[] = {
-    {"Conv", 2, 3, 1, 1,
-     "auto_pad dilations group kernel_shape pads strides rondo.activation rondo.alpha rondo.beta", conv_build, conv_run,
-     NULL},
+    {"Conv", 2, 3, 1, 1, "auto_pad dilations group kernel_shape pads strides rondo.activation rondo.alpha rondo.beta",
+     conv_build, conv_run, NULL},
     {NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

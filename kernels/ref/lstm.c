@@ -250,8 +250,8 @@ static void lstm_write(const lstm_row *row, uint64_t word, int64_t at, const dou
     }
 }
 
-static void lstm_run_row(lstm_row *row, const rondo__ref_kernel *k, const uint64_t *words, int64_t direction,
-                         int64_t n, int64_t length) {
+static void lstm_run_row(lstm_row *row, const rondo__ref_kernel *k, const uint64_t *words, int64_t direction, int64_t n,
+                         int64_t length) {
     const rondo__ref_lstm *l = row->l;
     uint64_t outs[3] = {0, 0, 0}; /* stays 0 where unwanted */
     for (uint32_t i = 0; i < k->output_count; i++) {
@@ -284,9 +284,8 @@ static int32_t lstm_run(const rondo__ref_kernel *k, const uint64_t *words) {
     const rondo__ref_lstm *l = &k->as.lstm;
     const rondo__ref_tensor *x = &k->tensors[LSTM_X];
     const int64_t h = l->hidden;
-    const int32_t *lengths = rondo__ref_optional_input(k, LSTM_LENGTHS)
-                                 ? (const int32_t *)rondo__ref_address(words[LSTM_LENGTHS])
-                                 : NULL;
+    const int32_t *lengths =
+        rondo__ref_optional_input(k, LSTM_LENGTHS) ? (const int32_t *)rondo__ref_address(words[LSTM_LENGTHS]) : NULL;
     for (int64_t n = 0; lengths && n < l->batch; n++) {
         if (lengths[n] < 0 || lengths[n] > l->steps) return RONDO__REF_BAD_VALUE;
     }
@@ -294,7 +293,8 @@ static int32_t lstm_run(const rondo__ref_kernel *k, const uint64_t *words) {
     for (int64_t d = 0; d < l->directions; d++) {
         lstm_row row = {.l = l, .dtype = x->dtype, .size = x->size, .gates = l->gates[d]};
         if (l->features > 0) {
-            row.w = (const unsigned char *)rondo__ref_address(words[LSTM_W]) + (size_t)(d * 4 * h * l->features) * x->size;
+            row.w =
+                (const unsigned char *)rondo__ref_address(words[LSTM_W]) + (size_t)(d * 4 * h * l->features) * x->size;
         }
         row.r = (const unsigned char *)rondo__ref_address(words[LSTM_R]) + (size_t)(d * 4 * h * h) * x->size;
         if (rondo__ref_optional_input(k, LSTM_B)) {
@@ -314,8 +314,7 @@ static int32_t lstm_run(const rondo__ref_kernel *k, const uint64_t *words) {
 }
 
 const rondo__ref_operator rondo__ref_lstm_operators[] = {
-    {"LSTM", 3, 8, 1, 3,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", lstm_build, lstm_run,
-     NULL},
+    {"LSTM", 3, 8, 1, 3, "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
+     lstm_build, lstm_run, NULL},
     {NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -19,9 +19,7 @@ static rondo_status move_need_vector(rondo__ref_builder *b, const char *what, co
     return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "%s must have rank 1, not %d", what, (int)t->rank);
 }
 
-static unsigned char *move_bytes(uint64_t word) {
-    return (unsigned char *)rondo__ref_address(word);
-}
+static unsigned char *move_bytes(uint64_t word) { return (unsigned char *)rondo__ref_address(word); }
 
 /* ------------------------------------------------------------------------------------------ Concat and Split */
 
@@ -312,7 +310,8 @@ static int32_t gather_run(const rondo__ref_kernel *k, const uint64_t *words) {
     for (int64_t row = 0; row < before; row++) {
         for (int64_t i = 0; i < indices->count; i++) {
             int64_t index = rondo__ref_get_int(indices->dtype, at, i);
-            memcpy(out, move_bytes(words[0]) + (size_t)(row * size + (index < 0 ? index + size : index)) * after, after);
+            memcpy(out, move_bytes(words[0]) + (size_t)(row * size + (index < 0 ? index + size : index)) * after,
+                   after);
             out += after;
         }
     }

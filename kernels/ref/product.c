@@ -73,8 +73,10 @@ static rondo_status matmul_build(rondo__ref_builder *b) {
     status = rondo__ref_need_dims(b, "the output", rondo__ref_output(k, 0), rank, dims);
     if (status || !bias) return status;
     if (bias->count != 1 && (bias->count != p->columns || bias->dims[bias->rank - 1] != p->columns)) {
-        return RONDO__REF_REFUSE(b, UNSUPPORTED, "the bias has %lld elements; one, or one for each of %lld columns, is "
-                                 "possible", (long long)bias->count, (long long)p->columns);
+        return RONDO__REF_REFUSE(b, UNSUPPORTED,
+                                 "the bias has %lld elements; one, or one for each of %lld columns, is "
+                                 "possible",
+                                 (long long)bias->count, (long long)p->columns);
     }
     p->c_column = bias->count != 1;
     return RONDO_OK;

@@ -26,9 +26,7 @@ static rondo_status reduce_build(rondo__ref_builder *b, uint32_t types) {
     return status;
 }
 
-static rondo_status reduce_sum_build(rondo__ref_builder *b) {
-    return reduce_build(b, RONDO__REF_PRODUCT_TYPES);
-}
+static rondo_status reduce_sum_build(rondo__ref_builder *b) { return reduce_build(b, RONDO__REF_PRODUCT_TYPES); }
 
 static rondo_status reduce_max_build(rondo__ref_builder *b) {
     return reduce_build(b, RONDO__REF_PRODUCT_TYPES | RONDO__REF_BIT(I8) | RONDO__REF_BIT(U8) | RONDO__REF_BIT(BOOL));

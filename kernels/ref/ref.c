@@ -132,16 +132,14 @@ static rondo_status ref_check_request(rondo__ref_builder *b) {
         }
     }
     for (uint32_t i = 0; i < request->input_count; i++) {
-        rondo_status status =
-            ref_copy_operand(b, "input", i, &request->inputs[i], rondo__ref_input(b->kernel, i));
+        rondo_status status = ref_copy_operand(b, "input", i, &request->inputs[i], rondo__ref_input(b->kernel, i));
         if (status) return status;
         if (i < op->inputs_min && request->inputs[i].dtype == RONDO_DTYPE_UNDEFINED) {
             return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input %u is absent", i);
         }
     }
     for (uint32_t i = 0; i < request->output_count; i++) {
-        rondo_status status =
-            ref_copy_operand(b, "output", i, &request->outputs[i], rondo__ref_output(b->kernel, i));
+        rondo_status status = ref_copy_operand(b, "output", i, &request->outputs[i], rondo__ref_output(b->kernel, i));
         if (status) return status;
         if (i < op->outputs_min && request->outputs[i].dtype == RONDO_DTYPE_UNDEFINED && op->outputs_max == 1) {
             return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "its only output is not wanted");

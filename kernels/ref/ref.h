@@ -149,14 +149,12 @@ void rondo__ref_philox_block(const uint32_t counter[4], const uint32_t key[2], u
 /* ------------------------------------------------------------------------------------------------ building */
 
 /* A refusal that names operator and node. */
-#define RONDO__REF_REFUSE(b, code, text, ...)                                                                    \
-    RONDO_PLUGIN_FAIL((b)->host, code, KERNEL, "reference kernel of %s (node '%s'): " text,                      \
-                      (b)->request->operator_name, (b)->request->node_name ? (b)->request->node_name : "",       \
+#define RONDO__REF_REFUSE(b, code, text, ...)                                                              \
+    RONDO_PLUGIN_FAIL((b)->host, code, KERNEL, "reference kernel of %s (node '%s'): " text,                \
+                      (b)->request->operator_name, (b)->request->node_name ? (b)->request->node_name : "", \
                       ##__VA_ARGS__)
 
-static inline rondo__ref_tensor *rondo__ref_input(rondo__ref_kernel *k, uint32_t i) {
-    return &k->tensors[i];
-}
+static inline rondo__ref_tensor *rondo__ref_input(rondo__ref_kernel *k, uint32_t i) { return &k->tensors[i]; }
 
 static inline rondo__ref_tensor *rondo__ref_output(rondo__ref_kernel *k, uint32_t i) {
     return &k->tensors[k->input_count + i];
@@ -189,6 +187,11 @@ RONDO_MUST_USE rondo_status rondo__ref_need_dims(rondo__ref_builder *b, const ch
 /* Like need_dims of the shape of another tensor. */
 RONDO_MUST_USE rondo_status rondo__ref_need_shape_of(rondo__ref_builder *b, const char *what,
                                                      const rondo__ref_tensor *t, const rondo__ref_tensor *other);
+/* The shape that inputs [first, first + count) have together by numpy's rule. */
+RONDO_MUST_USE rondo_status rondo__ref_broadcast(rondo__ref_builder *b, uint32_t first, uint32_t count,
+                                                 int32_t *out_rank, int64_t *out_dims);
+/* Fills the strides with which a walk over `rank` dims of a broadcast shape reads t. */
+void rondo__ref_broadcast_strides(const rondo__ref_tensor *t, int32_t rank, int64_t *strides);
 /* Inputs [first, first + count) broadcast to output 0, which must have exactly the shape that they give. */
 RONDO_MUST_USE rondo_status rondo__ref_build_walk(rondo__ref_builder *b, uint32_t first, uint32_t count,
                                                   rondo__ref_walk *walk);
@@ -203,23 +206,24 @@ void rondo__ref_allow_in_place(rondo__ref_kernel *k, uint32_t i);
      RONDO__REF_BIT(U16) | RONDO__REF_BIT(U32) | RONDO__REF_BIT(U64))
 #define RONDO__REF_NUMBER_TYPES (RONDO__REF_FLOAT_TYPES | RONDO__REF_INT_TYPES)
 #define RONDO__REF_ALL_TYPES (RONDO__REF_NUMBER_TYPES | RONDO__REF_BIT(BOOL))
-#define RONDO__REF_PRODUCT_TYPES                                                                                  \
+#define RONDO__REF_PRODUCT_TYPES \
     (RONDO__REF_FLOAT_TYPES | RONDO__REF_BIT(I32) | RONDO__REF_BIT(I64) | RONDO__REF_BIT(U32) | RONDO__REF_BIT(U64))
 
 /* X(dtype, C type, short name) */
 #define RONDO__REF_EACH_FLOAT(X, ...) X(F32, float, f32, __VA_ARGS__) X(F64, double, f64, __VA_ARGS__)
-#define RONDO__REF_EACH_SIGNED(X, ...)                                                                  \
-    X(I8, int8_t, i8, __VA_ARGS__) X(I16, int16_t, i16, __VA_ARGS__) X(I32, int32_t, i32, __VA_ARGS__) \
-    X(I64, int64_t, i64, __VA_ARGS__)
-#define RONDO__REF_EACH_UNSIGNED(X, ...)                                                                   \
-    X(U8, uint8_t, u8, __VA_ARGS__) X(U16, uint16_t, u16, __VA_ARGS__) X(U32, uint32_t, u32, __VA_ARGS__) \
-    X(U64, uint64_t, u64, __VA_ARGS__)
+#define RONDO__REF_EACH_SIGNED(X, ...) \
+    X(I8, int8_t, i8, __VA_ARGS__)     \
+    X(I16, int16_t, i16, __VA_ARGS__) X(I32, int32_t, i32, __VA_ARGS__) X(I64, int64_t, i64, __VA_ARGS__)
+#define RONDO__REF_EACH_UNSIGNED(X, ...) \
+    X(U8, uint8_t, u8, __VA_ARGS__)      \
+    X(U16, uint16_t, u16, __VA_ARGS__) X(U32, uint32_t, u32, __VA_ARGS__) X(U64, uint64_t, u64, __VA_ARGS__)
+#define RONDO__REF_EACH_NUMBER(X, ...)    \
+    RONDO__REF_EACH_FLOAT(X, __VA_ARGS__) \
+    RONDO__REF_EACH_SIGNED(X, __VA_ARGS__) RONDO__REF_EACH_UNSIGNED(X, __VA_ARGS__)
 
 /* ------------------------------------------------------------------------------------------------- running */
 
-static inline void *rondo__ref_address(uint64_t word) {
-    return (void *)(uintptr_t)word;
-}
+static inline void *rondo__ref_address(uint64_t word) { return (void *)(uintptr_t)word; }
 
 static inline uint64_t rondo__ref_output_word(const rondo__ref_kernel *k, const uint64_t *words, uint32_t i) {
     return words[k->input_count + i];
@@ -272,8 +276,7 @@ static inline bool rondo__ref_is_float(rondo_dtype dtype) {
 
 /* Sum of n products. Floats: products and sum in double, in the order of the index; integers wrap. */
 double rondo__ref_dot(rondo_dtype dtype, int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step);
-uint64_t rondo__ref_dot_int(rondo_dtype dtype, int64_t n, const void *a, int64_t a_step, const void *b,
-                            int64_t b_step);
+uint64_t rondo__ref_dot_int(rondo_dtype dtype, int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step);
 
 /* The next index of a row-major walk over dims; false after the last. `rank` may be 0. */
 static inline bool rondo__ref_next(int32_t rank, const int64_t *dims, int64_t *index) {

@@ -17,9 +17,7 @@ typedef struct ref_fixture {
     void *self;
 } ref_fixture;
 
-static void ref_fixture_close(ref_fixture *f) {
-    f->plugin->shutdown(f->plugin->self);
-}
+static void ref_fixture_close(ref_fixture *f) { f->plugin->shutdown(f->plugin->self); }
 
 static void ref_fixture_open(rondo_test *t, ref_fixture *f) {
     *f = (ref_fixture){.host = {.struct_size = sizeof f->host,
@@ -69,9 +67,7 @@ static int32_t ref_run_contract(rondo_test *t, const ref_fixture *f, const char 
     return reason;
 }
 
-static uint64_t ref_word(const void *pointer) {
-    return (uint64_t)(uintptr_t)pointer;
-}
+static uint64_t ref_word(const void *pointer) { return (uint64_t)(uintptr_t)pointer; }
 
 static void test_contract_kernels(rondo_test *t) {
     ref_fixture f;
@@ -100,7 +96,8 @@ static void test_contract_kernels(rondo_test *t) {
     }
     T_EQ(t, ref_run_contract(t, &f, "rondo.copy", (uint64_t[]){0, 0, 0}), 0);
     T_EQ(t, ref_run_contract(t, &f, "rondo.copy", (uint64_t[]){0, ref_word(text), 1}), RONDO__REF_NO_ADDRESS);
-    T_EQ(t, ref_run_contract(t, &f, "rondo.add", (uint64_t[]){ref_word(a), 0, ref_word(sum), 1}), RONDO__REF_NO_ADDRESS);
+    T_EQ(t, ref_run_contract(t, &f, "rondo.add", (uint64_t[]){ref_word(a), 0, ref_word(sum), 1}),
+         RONDO__REF_NO_ADDRESS);
 }
 
 /* The known answers for philox4x32 with ten rounds that come with Random123. */
@@ -164,11 +161,11 @@ static void test_refuses_hostile_requests(rondo_test *t) {
     T_FAILS(t, f.table->prepare(f.self, &request, &kernel), UNSUPPORTED, "Frobnicate");
     request.operator_name = "Relu";
     request.node_name = "the node";
-#define REF_BAD_INPUT(change, code, part)                                       \
-    do {                                                                        \
-        in[0] = good;                                                           \
-        in[0].change;                                                           \
-        T_FAILS(t, f.table->find(f.self, &request, &facts), code, part);        \
+#define REF_BAD_INPUT(change, code, part)                                          \
+    do {                                                                           \
+        in[0] = good;                                                              \
+        in[0].change;                                                              \
+        T_FAILS(t, f.table->find(f.self, &request, &facts), code, part);           \
         T_FAILS(t, f.table->prepare(f.self, &request, &kernel), code, "the node"); \
     } while (0)
     REF_BAD_INPUT(rank = 17, UNSUPPORTED, "rank 17");

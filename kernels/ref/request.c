@@ -66,8 +66,7 @@ rondo_status rondo__ref_attribute_ints(rondo__ref_builder *b, const char *name, 
     return RONDO_OK;
 }
 
-rondo_status rondo__ref_attribute_axis(rondo__ref_builder *b, int64_t otherwise, int32_t rank, bool end,
-                                       int64_t *out) {
+rondo_status rondo__ref_attribute_axis(rondo__ref_builder *b, int64_t otherwise, int32_t rank, bool end, int64_t *out) {
     int64_t axis = otherwise;
     rondo_status status = rondo__ref_attribute_int(b, "axis", &axis);
     if (status) return status;
@@ -145,35 +144,42 @@ rondo_status rondo__ref_need_shape_of(rondo__ref_builder *b, const char *what, c
     return rondo__ref_need_dims(b, what, t, other->rank, other->dims);
 }
 
-rondo_status rondo__ref_build_walk(rondo__ref_builder *b, uint32_t first, uint32_t count, rondo__ref_walk *walk) {
-    const rondo__ref_tensor *out = rondo__ref_output(b->kernel, 0);
-    walk->rank = 0;
+rondo_status rondo__ref_broadcast(rondo__ref_builder *b, uint32_t first, uint32_t count, int32_t *out_rank,
+                                  int64_t *out_dims) {
+    int32_t rank = 0;
     for (uint32_t i = 0; i < count; i++) {
-        int32_t rank = rondo__ref_input(b->kernel, first + i)->rank;
-        if (rank > walk->rank) walk->rank = rank;
+        if (rondo__ref_input(b->kernel, first + i)->rank > rank) rank = rondo__ref_input(b->kernel, first + i)->rank;
     }
-    for (int32_t d = 0; d < walk->rank; d++) walk->dims[d] = 1;
+    for (int32_t d = 0; d < rank; d++) out_dims[d] = 1;
     for (uint32_t i = 0; i < count; i++) {
         const rondo__ref_tensor *t = rondo__ref_input(b->kernel, first + i);
-        int32_t lead = walk->rank - t->rank;
         for (int32_t d = 0; d < t->rank; d++) {
-            int64_t *dim = &walk->dims[lead + d];
+            int64_t *dim = &out_dims[rank - t->rank + d];
             if (*dim == 1) *dim = t->dims[d];
             if (t->dims[d] != *dim && t->dims[d] != 1) {
-                return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input %u does not broadcast: its dim %d is %lld, not %lld",
+                return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input %u does not broadcast: dim %d is %lld, not %lld",
                                          first + i, (int)d, (long long)t->dims[d], (long long)*dim);
             }
         }
     }
-    rondo_status status = rondo__ref_need_dims(b, "the output", out, walk->rank, walk->dims);
-    for (uint32_t i = 0; !status && i < count; i++) {
-        const rondo__ref_tensor *t = rondo__ref_input(b->kernel, first + i);
-        int64_t compact[RONDO_RANK_MAX];
-        int32_t lead = walk->rank - t->rank;
-        rondo__ref_compact(t->rank, t->dims, compact);
-        for (int32_t d = 0; d < t->rank; d++) walk->strides[i][lead + d] = t->dims[d] == 1 ? 0 : compact[d];
+    *out_rank = rank;
+    return RONDO_OK;
+}
+
+void rondo__ref_broadcast_strides(const rondo__ref_tensor *t, int32_t rank, int64_t *strides) {
+    int64_t compact[RONDO_RANK_MAX];
+    int32_t lead = rank - t->rank;
+    rondo__ref_compact(t->rank, t->dims, compact);
+    for (int32_t d = 0; d < rank; d++) strides[d] = d < lead || t->dims[d - lead] == 1 ? 0 : compact[d - lead];
+}
+
+rondo_status rondo__ref_build_walk(rondo__ref_builder *b, uint32_t first, uint32_t count, rondo__ref_walk *walk) {
+    rondo_status status = rondo__ref_broadcast(b, first, count, &walk->rank, walk->dims);
+    if (status) return status;
+    for (uint32_t i = 0; i < count; i++) {
+        rondo__ref_broadcast_strides(rondo__ref_input(b->kernel, first + i), walk->rank, walk->strides[i]);
     }
-    return status;
+    return rondo__ref_need_dims(b, "the output", rondo__ref_output(b->kernel, 0), walk->rank, walk->dims);
 }
 
 void rondo__ref_allow_in_place(rondo__ref_kernel *k, uint32_t i) {

@@ -29,9 +29,9 @@ static int32_t where_run(const rondo__ref_kernel *k, const uint64_t *words) {
     int64_t index[RONDO_RANK_MAX] = {0};
     do {
         int64_t at = rondo__ref_offset(walk->rank, walk->strides[0], index);
-        const unsigned char *from =
-            condition[at] ? x + rondo__ref_offset(walk->rank, walk->strides[1], index) * (int64_t)size
-                          : y + rondo__ref_offset(walk->rank, walk->strides[2], index) * (int64_t)size;
+        const unsigned char *from = condition[at]
+                                        ? x + rondo__ref_offset(walk->rank, walk->strides[1], index) * (int64_t)size
+                                        : y + rondo__ref_offset(walk->rank, walk->strides[2], index) * (int64_t)size;
         memmove(out, from, size);
         out += size;
     } while (rondo__ref_next(walk->rank, walk->dims, index));
@@ -40,26 +40,24 @@ static int32_t where_run(const rondo__ref_kernel *k, const uint64_t *words) {
 
 /* --------------------------------------------------------------------------------------------------- Clip */
 
-/* The upper bound is applied last, so it wins where the bounds cross. A NaN element stays; a NaN bound does not bind. */
+/* The upper bound is applied last, so it wins where the bounds cross. A NaN element stays; a NaN bound
+ * does not bind. */
 typedef void (*clip_row)(int64_t n, const void *in, const void *low, const void *high, void *out);
 
-#define CLIP_ROW(dtype, type, suffix, ...)                                                                    \
-    static void clip_##suffix(int64_t n, const void *in, const void *low, const void *high, void *out) {      \
-        const bool has_low = low != NULL, has_high = high != NULL;                                            \
-        const type lowest = has_low ? *(const type *)low : 0, highest = has_high ? *(const type *)high : 0;   \
-        for (int64_t i = 0; i < n; i++) {                                                                     \
-            type x = ((const type *)in)[i];                                                                   \
-            if (has_low && x < lowest) x = lowest;                                                            \
-            if (has_high && x > highest) x = highest;                                                         \
-            ((type *)out)[i] = x;                                                                             \
-        }                                                                                                     \
+#define CLIP_ROW(dtype, type, suffix, ...)                                                                  \
+    static void clip_##suffix(int64_t n, const void *in, const void *low, const void *high, void *out) {    \
+        const bool has_low = low != NULL, has_high = high != NULL;                                          \
+        const type lowest = has_low ? *(const type *)low : 0, highest = has_high ? *(const type *)high : 0; \
+        for (int64_t i = 0; i < n; i++) {                                                                   \
+            type x = ((const type *)in)[i];                                                                 \
+            if (has_low && x < lowest) x = lowest;                                                          \
+            if (has_high && x > highest) x = highest;                                                       \
+            ((type *)out)[i] = x;                                                                           \
+        }                                                                                                   \
     }
 #define CLIP_ENTRY(dtype, type, suffix, ...) [RONDO_DTYPE_##dtype] = clip_##suffix,
-RONDO__REF_EACH_FLOAT(CLIP_ROW, )
-RONDO__REF_EACH_SIGNED(CLIP_ROW, )
-RONDO__REF_EACH_UNSIGNED(CLIP_ROW, )
-static const clip_row clip_rows[RONDO_DTYPE_COUNT] = {
-    RONDO__REF_EACH_FLOAT(CLIP_ENTRY, ) RONDO__REF_EACH_SIGNED(CLIP_ENTRY, ) RONDO__REF_EACH_UNSIGNED(CLIP_ENTRY, )};
+RONDO__REF_EACH_NUMBER(CLIP_ROW, )
+static const clip_row clip_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_NUMBER(CLIP_ENTRY, )};
 
 static rondo_status clip_build(rondo__ref_builder *b) {
     rondo__ref_kernel *k = b->kernel;

@@ -79,9 +79,7 @@ static int32_t reshape_run(const rondo__ref_kernel *k, const uint64_t *words) {
     return rondo__ref_run_view(k, words);
 }
 
-static rondo_status squeeze_build(rondo__ref_builder *b) {
-    return view_build_as(b, RONDO__REF_BIT(I64));
-}
+static rondo_status squeeze_build(rondo__ref_builder *b) { return view_build_as(b, RONDO__REF_BIT(I64)); }
 
 static int32_t squeeze_run(const rondo__ref_kernel *k, const uint64_t *words) {
     const rondo__ref_tensor *in = &k->tensors[0], *axes = rondo__ref_optional_input(k, 1);
@@ -170,7 +168,8 @@ static rondo_status constant_of_shape_build(rondo__ref_builder *b) {
         const rondo_tensor_view *view = value->kind == RONDO_ATTRIBUTE_TENSOR ? value->value.tensor : NULL;
         bool one = view && view->data && view->rank >= 0 && (view->rank == 0 || view->shape);
         for (int32_t d = 0; one && d < view->rank; d++) one = view->shape[d] == 1;
-        if (!one) return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the attribute 'value' must be a tensor of one element");
+        if (!one)
+            return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the attribute 'value' must be a tensor of one element");
         dtype = view->dtype;
     }
     rondo_status status = rondo__ref_need_same_type(b, "the shape", shape, RONDO_DTYPE_I64);
@@ -178,7 +177,8 @@ static rondo_status constant_of_shape_build(rondo__ref_builder *b) {
     if (!status) status = rondo__ref_need_same_type(b, "the output", out, dtype);
     if (status) return status;
     if (shape->rank != 1 || shape->count != out->rank) {
-        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the shape must have rank 1 and one entry for each dim of the output");
+        return RONDO__REF_REFUSE(b, INVALID_ARGUMENT,
+                                 "the shape must have rank 1 and one entry for each dim of the output");
     }
     if (value) {
         const rondo_tensor_view *view = value->value.tensor;

@@ -22,10 +22,11 @@ typedef void (*unary_row)(int64_t n, const void *in, void *out, float alpha);
     }
 #define UNARY_ENTRY(dtype, type, suffix, name, ...) [RONDO_DTYPE_##dtype] = unary_##name##_##suffix,
 
-#define UNARY_FLOAT(name, expression)                 \
+#define UNARY_FLOAT(name, expression)                  \
     RONDO__REF_EACH_FLOAT(UNARY_ROW, name, expression) \
     static const unary_row unary_##name##_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_FLOAT(UNARY_ENTRY, name, )};
 
+/* clang-format off */
 UNARY_FLOAT(sqrt, sqrt((double)x))
 UNARY_FLOAT(exp, exp((double)x))
 UNARY_FLOAT(log, log((double)x))
@@ -47,11 +48,12 @@ static const unary_row unary_neg_rows[RONDO_DTYPE_COUNT] = {
 RONDO__REF_EACH_FLOAT(UNARY_ROW, abs, fabs((double)x))
 RONDO__REF_EACH_SIGNED(UNARY_ROW, abs, x < 0 ? 0u - (uint64_t)x : (uint64_t)x)
 RONDO__REF_EACH_UNSIGNED(UNARY_ROW, abs, x)
-static const unary_row unary_abs_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_FLOAT(
-    UNARY_ENTRY, abs, ) RONDO__REF_EACH_SIGNED(UNARY_ENTRY, abs, ) RONDO__REF_EACH_UNSIGNED(UNARY_ENTRY, abs, )};
+static const unary_row unary_abs_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_NUMBER(UNARY_ENTRY, abs, )};
 
 UNARY_ROW(BOOL, uint8_t, b8, not, x == 0)
 static const unary_row unary_not_rows[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = unary_not_b8};
+
+/* clang-format on */
 
 static uint32_t unary_types(const unary_row *rows) {
     uint32_t types = 0;
@@ -77,7 +79,8 @@ static int32_t unary_run(const rondo__ref_kernel *k, const uint64_t *words) {
     return RONDO__REF_OK;
 }
 
-#define UNARY_OPERATOR(name, attributes, rows) {name, 1, 1, 1, 1, attributes, unary_build, unary_run, rows}
+#define UNARY_OPERATOR(name, attributes, rows) \
+    { name, 1, 1, 1, 1, attributes, unary_build, unary_run, rows }
 
 const rondo__ref_operator rondo__ref_unary_operators[] = {
     UNARY_OPERATOR("Abs", "", unary_abs_rows),
