@@ -274,13 +274,13 @@ static rondo_status move_infer_pad(rondo__ops_infer *infer) {
     for (int32_t i = 0; i < input->rank; i++) dims[i] = input->dims[i];
     for (uint32_t i = 0; i < axis_count; i++) {
         int64_t size = input->dims[axes[i]], begin = pads[i], end = pads[axis_count + i];
-        int64_t kept = size, padded;
-        /* What negative pads cut off must be there, counted from each side on its own. */
-        bool fits = rondo__checked_add_i64(kept, begin < 0 ? begin : 0, &kept) &&
-                    rondo__checked_add_i64(kept, end < 0 ? end : 0, &kept) && kept >= 0 &&
+        int64_t kept = 0, padded = 0; /* what negative pads leave; the result */
+        bool fits = rondo__checked_add_i64(size, begin < 0 ? begin : 0, &kept) &&
+                    rondo__checked_add_i64(kept, end < 0 ? end : 0, &kept) &&
                     rondo__checked_add_i64(kept, begin > 0 ? begin : 0, &padded) &&
-                    rondo__checked_add_i64(padded, end > 0 ? end : 0, &padded);
-        if (!fits || (!constant && !kept && padded)) {
+                    rondo__checked_add_i64(padded, end > 0 ? end : 0, &padded) && padded >= 0;
+        /* Filling with a constant is a window that may lie anywhere; the other modes need elements to take from. */
+        if (!fits || (!constant && (kept < 0 || (!kept && padded)))) {
             return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "axis %d of size %lld cannot be padded by %lld and %lld",
                                    axes[i], (long long)size, (long long)begin, (long long)end);
         }
