@@ -34,7 +34,7 @@ V_INLINE vf v_exp(vf x) {
 V_INLINE vf v_sigmoid(vf x) {
     const vf one = v_set(1.0f);
     vf e = v_exp((vf)((vi)x | v_seti(INT32_MIN)));
-    return v_select((vi)(x < v_set(0.0f)), e, one) / (one + e) + (x - x) * v_set(0.0f);
+    return v_select((vi)(x < v_set(0.0f)), e, one) / (one + e);
 }
 
 V_INLINE vf v_tanh(vf x) {
