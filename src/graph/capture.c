@@ -36,7 +36,7 @@ static rondo_graph *capture_graph(rondo__recorder *recorder) { return (rondo_gra
 static rondo_status capture_enter(rondo_graph *graph) {
     rondo__mutex_lock(&graph->mutex);
     rondo_graph_state state = rondo__graph_state_of(graph);
-    if (rondo__graph_legal(state, RONDO__GRAPH_RECORD, false)) return RONDO_OK;
+    if (state == RONDO_GRAPH_CAPTURING) return RONDO_OK; /* the table's row, without the look-up */
     rondo_status status =
         state == RONDO_GRAPH_INVALIDATED
             ? RONDO__FAIL(CAPTURE_INVALIDATED, CAPTURE,

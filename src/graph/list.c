@@ -7,18 +7,28 @@
 #include "graph/list.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "graph/list_private.h"
 
 #define LIST_LINE 64u
+#define LIST_LONG 4096u /* elements */
+#define LIST_GROWTH 4u
+
+/* Long arrays grow faster, so that little is copied on the way; what was taken in advance is not touched, and seal gives
+ * it back. */
+static size_t list_larger(size_t capacity) {
+    if (capacity > RONDO__LIST_ARGUMENTS_MAX / LIST_GROWTH) return RONDO__LIST_ARGUMENTS_MAX;
+    return capacity < LIST_LONG ? capacity * 2u : capacity * LIST_GROWTH;
+}
 
 rondo_status rondo__list_grow(rondo__buffer *buffer, size_t count) {
-    size_t want, doubled;
+    size_t want;
     if (!rondo__checked_add_size(buffer->count, count, &want))
         return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "the call list cannot grow by %zu elements", count);
-    if (rondo__checked_mul_size(buffer->capacity, 2, &doubled) && doubled > want)
-        want = doubled < buffer->maximum || want > buffer->maximum ? doubled : buffer->maximum;
-    return rondo__buffer_reserve(buffer, want);
+    size_t grown = list_larger(buffer->capacity);
+    if (grown > buffer->maximum) grown = buffer->maximum;
+    return rondo__buffer_reserve(buffer, grown > want ? grown : want);
 }
 
 rondo_status rondo__call_list_create(rondo_device *device, rondo__memory_watcher *watcher,
@@ -112,10 +122,23 @@ uint64_t rondo__call_list_slot_mentions(const rondo__call_list *list, uint32_t s
 
 /* ----------------------------------------------------------------------------------------------------- entries */
 
+/* A long list is walked from end to end at each replay: asking for large pages spares faults now and look-ups then. It
+ * is but advice about memory that is ours; whether it is taken does not matter. */
+static void list_prefer_huge_pages(const char *memory, size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    uintptr_t start = ((uintptr_t)memory + RONDO__LIST_HUGE - 1u) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
+    if (end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
+
 /* The hot array grows by the allocator's plain resizing, which moves pages instead of copying them, and starts at the
  * first cache line inside what the allocator gives. */
 static rondo_status list_grow_entries(rondo__call_list *list) {
-    size_t capacity = list->entry_capacity ? list->entry_capacity * 2u : 16u;
+    size_t capacity = list->entry_capacity ? list_larger(list->entry_capacity) : 16u;
     if (list->entry_count >= RONDO__LIST_ENTRIES_MAX)
         return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "a graph holds at most %zu nodes", RONDO__LIST_ENTRIES_MAX);
     size_t bytes = capacity * sizeof(rondo_list_entry) + LIST_LINE;
@@ -128,6 +151,7 @@ static rondo_status list_grow_entries(rondo__call_list *list) {
         memmove(raw + lead_now, raw + lead, list->entry_count * sizeof(rondo_list_entry));
     list->entries = (rondo_list_entry *)(void *)(raw + lead_now);
     list->entry_capacity = capacity;
+    list_prefer_huge_pages(raw, bytes);
     return RONDO_OK;
 }
 
@@ -317,7 +341,18 @@ rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t arg
 /* ------------------------------------------------------------------------------------------- seal, bind, update */
 
 /* Gives back what growth took in advance; it does not matter whether that works. */
+static void list_trim_buffer(rondo__buffer *buffer) {
+    if (buffer->count == buffer->capacity || !buffer->count) return;
+    rondo_status status = rondo__reallocate(&buffer->allocator, &buffer->data, buffer->capacity * buffer->element_size,
+                                            buffer->count * buffer->element_size);
+    if (!status) buffer->capacity = buffer->count;
+    rondo_status_release(status);
+}
+
 static void list_trim(rondo__call_list *list) {
+    list_trim_buffer(&list->nodes);
+    list_trim_buffer(&list->arguments);
+    list_trim_buffer(&list->side);
     size_t lead = list->entries ? (size_t)((char *)list->entries - (char *)list->entries_raw) : 0;
     size_t bytes = list->entry_count * sizeof(rondo_list_entry) + LIST_LINE;
     if (!list->entries || bytes >= list->entries_bytes) return;

@@ -251,6 +251,12 @@ static rondo_status list_describe_memory(rondo__call_list *list, const rondo_arg
     return RONDO_OK;
 }
 
+/* Neighbouring buffers, and a buffer that is read and written, get cells of their own. */
+static inline size_t list_memo_of(uint64_t word, uint32_t access) {
+    uint64_t spread = (word >> 4) ^ ((uint64_t)access << 60);
+    return (size_t)((spread * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RONDO__LIST_MEMO_BITS));
+}
+
 /* Host memory of a device that cannot address it: ours if it is pinned, else nobody can watch it. */
 static rondo_status list_describe_host(rondo__call_list *list, const rondo_argument *a, rondo__list_detail *detail) {
     rondo__memory *memory = list->device->memory;
@@ -267,7 +273,7 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     }
     if (a->access > RONDO_ACCESS_BOTH)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "access %u is none of RONDO_ACCESS_*", (unsigned)a->access);
-    rondo__list_memo *memo = &list->memo[(a->word ^ (a->word >> 6) ^ (a->word >> 12)) % RONDO__LIST_MEMO];
+    rondo__list_memo *memo = &list->memo[list_memo_of(a->word, a->access)];
     if (!foreign && memo->word == a->word && memo->length == a->length && memo->access == a->access &&
         list_is_fresh(list)) {
         *out_detail = memo->detail;
