@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each old form against the newest that it must become, and what a version does not allow. */
-#include "import/onnx/model_writer.h"
+#include "harness/harness.h"
+#include "import/onnx/onnx_testing.h"
 
 static writer w;
 

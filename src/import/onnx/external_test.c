@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "import/onnx/model_writer.h"
+#include "harness/harness.h"
+#include "import/onnx/onnx_testing.h"
 
 static writer w;
 

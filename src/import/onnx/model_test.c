@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Models, right and wrong, as a whole: names, scopes, order, versions, what is unsupported, and time. */
+#include <stdlib.h>
+
 #include "base/thread.h"
-#include "import/onnx/model_writer.h"
+#include "harness/harness.h"
+#include "import/onnx/onnx_testing.h"
 
 static writer w;
 

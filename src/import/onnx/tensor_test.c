@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * TensorProto in all its forms, as initializers of a model and as files. The wanted bytes are written out by hand. */
-#include "import/onnx/model_writer.h"
+#include "harness/harness.h"
+#include "import/onnx/onnx_testing.h"
 
 static writer w;
 
