@@ -253,8 +253,8 @@ static void ir_graph_fill_info(const rondo__ir_value_data *data, const char *nam
         if (status) bytes = 0;
         RONDO__IGNORE(status);
     }
-    *out_info = (rondo_tensor_info){.name = name, .dtype = type->dtype, .rank = type->rank, .dims = sizes,
-                                    .bytes = bytes};
+    *out_info =
+        (rondo_tensor_info){.name = name, .dtype = type->dtype, .rank = type->rank, .dims = sizes, .bytes = bytes};
 }
 
 rondo_status rondo_ir_graph_input(const rondo_ir_graph *graph, uint32_t index, rondo_tensor_info *out_info) {

@@ -29,9 +29,9 @@ typedef struct rondo__ir_dim {
 typedef struct rondo__ir_type rondo__ir_type;
 struct rondo__ir_type {
     rondo__ir_kind kind;
-    rondo_dtype dtype;     /* of a tensor; UNDEFINED: not known yet */
-    int32_t rank;          /* -1: not known yet */
-    rondo_format format;   /* how it is stored */
+    rondo_dtype dtype;          /* of a tensor; UNDEFINED: not known yet */
+    int32_t rank;               /* -1: not known yet */
+    rondo_format format;        /* how it is stored */
     rondo_format origin_format; /* what the model means */
     const rondo__ir_dim *dims;
     const rondo__ir_type *element; /* of a sequence or an optional */
@@ -46,10 +46,7 @@ typedef struct rondo__ir_constant {
     size_t bytes;
 } rondo__ir_constant;
 
-enum {
-    RONDO__IR_VALUE_INPUT = 1u << 0,
-    RONDO__IR_VALUE_OUTPUT = 1u << 1
-};
+enum { RONDO__IR_VALUE_INPUT = 1u << 0, RONDO__IR_VALUE_OUTPUT = 1u << 1 };
 
 typedef struct rondo__ir_value_data {
     const char *name; /* unique in its graph */
@@ -62,10 +59,10 @@ typedef struct rondo__ir_value_data {
 } rondo__ir_value_data;
 
 typedef struct rondo__ir_node_data {
-    const char *operator_name; /* "Conv", or "domain::Name" outside ONNX's own domain */
-    const char *name;          /* unique in its graph, never null */
-    rondo_ir_value *inputs;    /* RONDO_IR_NONE: absent */
-    rondo_ir_value *outputs;   /* RONDO_IR_NONE: not wanted */
+    const char *operator_name;   /* "Conv", or "domain::Name" outside ONNX's own domain */
+    const char *name;            /* unique in its graph, never null */
+    rondo_ir_value *inputs;      /* RONDO_IR_NONE: absent */
+    rondo_ir_value *outputs;     /* RONDO_IR_NONE: not wanted */
     rondo_attribute *attributes; /* of kind GRAPH: value.graph is a rondo_ir_graph owned by this graph */
     uint32_t input_count, output_count, attribute_count;
     bool dead;
@@ -78,17 +75,17 @@ struct rondo_ir_graph {
     const char *name;
     rondo_ir_graph *parent; /* of a subgraph; not retained */
     rondo_instance *instance;
-    int64_t opset;          /* version of ONNX's own domain that the model declared; 0: built by hand */
-    uint32_t nodes_in_model; /* nodes when it was imported or built, subgraphs included; clones keep it */
-    rondo__buffer values;   /* rondo__ir_value_data */
-    rondo__buffer nodes;    /* rondo__ir_node_data */
-    rondo__buffer inputs;   /* rondo_ir_value */
-    rondo__buffer outputs;  /* rondo_ir_value */
+    int64_t opset;              /* version of ONNX's own domain that the model declared; 0: built by hand */
+    uint32_t nodes_in_model;    /* nodes when it was imported or built, subgraphs included; clones keep it */
+    rondo__buffer values;       /* rondo__ir_value_data */
+    rondo__buffer nodes;        /* rondo__ir_node_data */
+    rondo__buffer inputs;       /* rondo_ir_value */
+    rondo__buffer outputs;      /* rondo_ir_value */
     rondo__buffer output_names; /* const char * */
     rondo__buffer subgraphs;    /* rondo_ir_graph *, owned */
-    void *name_index;       /* hash of value names */
+    void *name_index;           /* hash of value names */
     rondo__buffer input_sizes, output_sizes; /* int64_t *: what rondo_ir_graph_input and _output lend out */
-    rondo_ir_graph *source; /* retained: the graph whose constants a copy shares */
+    rondo_ir_graph *source;                  /* retained: the graph whose constants a copy shares */
 };
 
 #define RONDO__IR_VALUES_MAX (1u << 26)

@@ -24,9 +24,9 @@ typedef struct rondo__ir_table {
 /* What hangs on rondo_ir_graph.name_index. */
 typedef struct rondo__ir_names {
     rondo__ir_table values, nodes, outputs;
-    rondo__ir_table outers; /* name of a parent's value -> the value of this graph that stands for it */
+    rondo__ir_table outers;    /* name of a parent's value -> the value of this graph that stands for it */
     rondo__ir_table operators; /* names of operators in use; the items mean nothing */
-    uint32_t made;          /* names made so far; only grows, so that making n names costs n probes in all */
+    uint32_t made;             /* names made so far; only grows, so that making n names costs n probes in all */
     bool outers_stale;
 } rondo__ir_names;
 

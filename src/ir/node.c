@@ -58,8 +58,8 @@ static rondo_status ir_node_own_outputs(rondo_ir_graph *graph, rondo_ir_node nod
         if (outputs[i] == RONDO_IR_NONE) continue;
         rondo__ir_value_data *data = rondo__ir_value_at(graph, outputs[i]);
         if (data->producer != RONDO_IR_NONE) {
-            rondo_status status = RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "node '%s' makes value '%s' twice", name,
-                                              data->name);
+            rondo_status status =
+                RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "node '%s' makes value '%s' twice", name, data->name);
             while (i-- > 0) {
                 if (outputs[i] == RONDO_IR_NONE) continue;
                 rondo__ir_value_at(graph, outputs[i])->producer = RONDO_IR_NONE;
@@ -129,7 +129,8 @@ static rondo_status ir_attribute_copy_tensor(rondo_ir_graph *graph, const rondo_
     int64_t elements = 0;
     size_t bytes = 0;
     RONDO__TRY(rondo__ir_data_size(view->dtype, view->rank, view->shape, &elements, &bytes));
-    if (view->device_type > 1) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute must lie in host memory");
+    if (view->device_type > 1)
+        return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute must lie in host memory");
     if (bytes && !view->data) return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "a tensor attribute has no data");
     size_t size = elements ? bytes / (size_t)elements : 0;
     if (view->strides && elements && size * (size_t)elements != bytes) {

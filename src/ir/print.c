@@ -113,8 +113,8 @@ rondo_status rondo__ir_print_attribute(rondo__ir_printer *printer, const rondo_a
 
 static bool ir_print_plain(const char *name) {
     for (const char *c = name; *c; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                     strchr("_./:#-@$", *c);
+        bool plain =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_./:#-@$", *c);
         if (!plain) return false;
     }
     return *name && strcmp(name, "-") != 0;

@@ -34,8 +34,8 @@ rondo_status rondo__tensor_create(const rondo_allocator *allocator, rondo_dtype 
     tensor->bytes = bytes;
     tensor->allocated = allocated;
     for (int32_t i = 0; i < rank; i++) tensor->dims[i] = dims[i];
-    tensor->view = (rondo_tensor_view){
-        .data = pointer, .device_type = 1, .rank = rank, .dtype = dtype, .shape = tensor->dims};
+    tensor->view =
+        (rondo_tensor_view){.data = pointer, .device_type = 1, .rank = rank, .dtype = dtype, .shape = tensor->dims};
     *out_tensor = tensor;
     return RONDO_OK;
 }

@@ -19,9 +19,7 @@ static rondo_status ir_value_name(rondo_ir_graph *graph, const char *name, const
 /* `type` is already in an arena that lives as long as the graph. */
 static rondo_status ir_value_append(rondo_ir_graph *graph, const char *name, const char *stem,
                                     const rondo__ir_type *type, rondo_ir_value *out_value) {
-    rondo__ir_value_data data = {.type = *type,
-                                 .producer = RONDO_IR_NONE,
-                                 .outer = RONDO_IR_NONE};
+    rondo__ir_value_data data = {.type = *type, .producer = RONDO_IR_NONE, .outer = RONDO_IR_NONE};
     rondo__ir_table *table = &rondo__ir_names_of(graph)->values;
     RONDO__TRY(ir_value_name(graph, name, stem, &data.name));
     RONDO__TRY(rondo__ir_table_reserve(table));

@@ -40,13 +40,13 @@ rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a node needs a graph, an operator and the arrays it counts");
     }
     const char *shown = name && *name ? name : operator_name;
-    RONDO__TRY(build_check(graph, operator_name, shown, inputs, input_count, attributes, attribute_count,
-                           output_count));
+    RONDO__TRY(
+        build_check(graph, operator_name, shown, inputs, input_count, attributes, attribute_count, output_count));
     for (uint32_t i = 0; i < output_count; i++) {
         RONDO__TRY(rondo__ir_value_add(graph, NULL, shown, NULL, &out_values[i]));
     }
-    RONDO__TRY(rondo__ir_node_add(graph, operator_name, name, inputs, input_count, out_values, output_count,
-                                  attributes, attribute_count, NULL));
+    RONDO__TRY(rondo__ir_node_add(graph, operator_name, name, inputs, input_count, out_values, output_count, attributes,
+                                  attribute_count, NULL));
     graph->nodes_in_model++;
     return RONDO_OK;
 }

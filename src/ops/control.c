@@ -22,8 +22,8 @@ static rondo_status control_infer_constant(rondo__ops_infer *infer) {
         const char *name;
         rondo_dtype dtype;
         int32_t rank;
-    } forms[] = {{"value_float", RONDO_DTYPE_F32, 0},  {"value_floats", RONDO_DTYPE_F32, 1},
-                 {"value_int", RONDO_DTYPE_I64, 0},    {"value_ints", RONDO_DTYPE_I64, 1},
+    } forms[] = {{"value_float", RONDO_DTYPE_F32, 0},     {"value_floats", RONDO_DTYPE_F32, 1},
+                 {"value_int", RONDO_DTYPE_I64, 0},       {"value_ints", RONDO_DTYPE_I64, 1},
                  {"value_string", RONDO_DTYPE_STRING, 0}, {"value_strings", RONDO_DTYPE_STRING, 1}};
     uint32_t found = 0;
     const rondo_attribute *value = rondo__ops_attribute_find(infer->request, "value");
@@ -51,18 +51,18 @@ static const rondo__ops_attribute control_constant_attributes[] = {
     {"value_ints", RONDO_ATTRIBUTE_INTS, 0, NULL},      {"value_string", RONDO_ATTRIBUTE_STRING, 0, NULL},
     {"value_strings", RONDO_ATTRIBUTE_STRINGS, 0, NULL}};
 const rondo__ops_prototype rondo__ops_Constant = {.name = "Constant",
-    .summary = "The value of its attribute",
-    RONDO__OPS_OUTPUTS(control_constant_outputs),
-    RONDO__OPS_ATTRIBUTES(control_constant_attributes),
-    .infer = control_infer_constant};
+                                                  .summary = "The value of its attribute",
+                                                  RONDO__OPS_OUTPUTS(control_constant_outputs),
+                                                  RONDO__OPS_ATTRIBUTES(control_constant_attributes),
+                                                  .infer = control_infer_constant};
 
 static const rondo__ops_operand control_if_inputs[] = {{"cond", RONDO__OPS_BIT(BOOL), 0, 0, 0, 0}};
 static const rondo__ops_operand control_if_outputs[] = {{"outputs", RONDO__OPS_ANY, 0, 0, 1, 0}};
 static const rondo__ops_attribute control_if_attributes[] = {{"else_branch", RONDO_ATTRIBUTE_GRAPH, 1, NULL},
                                                              {"then_branch", RONDO_ATTRIBUTE_GRAPH, 1, NULL}};
 const rondo__ops_prototype rondo__ops_If = {.name = "If",
-    .summary = "The outputs of one of two graphs",
-    RONDO__OPS_INPUTS(control_if_inputs),
-    RONDO__OPS_OUTPUTS(control_if_outputs),
-    RONDO__OPS_ATTRIBUTES(control_if_attributes),
-    .flags = RONDO__OPS_CONTROL};
+                                            .summary = "The outputs of one of two graphs",
+                                            RONDO__OPS_INPUTS(control_if_inputs),
+                                            RONDO__OPS_OUTPUTS(control_if_outputs),
+                                            RONDO__OPS_ATTRIBUTES(control_if_attributes),
+                                            .flags = RONDO__OPS_CONTROL};

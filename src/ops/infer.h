@@ -17,8 +17,8 @@
 #define RONDO__OPS_COMPLEX (RONDO__OPS_BIT(C64) | RONDO__OPS_BIT(C128))
 /* What every data-moving operator took from the start, and the narrow types that later versions added. */
 #define RONDO__OPS_CLASSIC (RONDO__OPS_NUMBERS | RONDO__OPS_BIT(BOOL) | RONDO__OPS_BIT(STRING) | RONDO__OPS_COMPLEX)
-#define RONDO__OPS_NARROW                                                                                      \
-    (RONDO__OPS_BIT(F8E4M3FN) | RONDO__OPS_BIT(F8E4M3FNUZ) | RONDO__OPS_BIT(F8E5M2) | RONDO__OPS_BIT(F8E5M2FNUZ) | \
+#define RONDO__OPS_NARROW                                                                                             \
+    (RONDO__OPS_BIT(F8E4M3FN) | RONDO__OPS_BIT(F8E4M3FNUZ) | RONDO__OPS_BIT(F8E5M2) | RONDO__OPS_BIT(F8E5M2FNUZ) |    \
      RONDO__OPS_BIT(F8E8M0) | RONDO__OPS_BIT(F4E2M1) | RONDO__OPS_BIT(U4) | RONDO__OPS_BIT(I4) | RONDO__OPS_BIT(U2) | \
      RONDO__OPS_BIT(I2))
 #define RONDO__OPS_ANY (RONDO__OPS_CLASSIC | RONDO__OPS_NARROW)
@@ -29,12 +29,13 @@
 #define RONDO__OPS_ATTRIBUTES(array) .attributes = array, .attribute_count = RONDO__OPS_COUNT(array)
 
 /* The table, one line an operator, sorted by name as strcmp does. */
-#define RONDO__OPS_LIST(X)                                                                                           \
-    X(Abs) X(Add) X(And) X(Cast) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) X(Div) X(Equal) X(Exp)     \
-    X(Expand) X(Flatten) X(Gather) X(Gemm) X(Greater) X(Identity) X(If) X(LSTM) X(LeakyRelu) X(Less) X(Log)          \
-    X(MatMul) X(Max) X(Min) X(Mul) X(Neg) X(Not) X(Or) X(Pad) X(Pow) X(Reciprocal) X(ReduceMax) X(ReduceMean)        \
-    X(ReduceSum) X(Relu) X(Reshape) X(Shape) X(Sigmoid) X(Size) X(Slice) X(Softmax) X(Split) X(Sqrt) X(Squeeze)      \
-    X(Sub) X(Tanh) X(Transpose) X(Unsqueeze) X(Where)
+#define RONDO__OPS_LIST(X)                                                                                             \
+    X(Abs)                                                                                                             \
+    X(Add) X(And) X(Cast) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) X(Div) X(Equal) X(Exp) X(Expand)    \
+        X(Flatten) X(Gather) X(Gemm) X(Greater) X(Identity) X(If) X(LSTM) X(LeakyRelu) X(Less) X(Log) X(MatMul) X(Max) \
+            X(Min) X(Mul) X(Neg) X(Not) X(Or) X(Pad) X(Pow) X(Reciprocal) X(ReduceMax) X(ReduceMean) X(ReduceSum)      \
+                X(Relu) X(Reshape) X(Shape) X(Sigmoid) X(Size) X(Slice) X(Softmax) X(Split) X(Sqrt) X(Squeeze) X(Sub)  \
+                    X(Tanh) X(Transpose) X(Unsqueeze) X(Where)
 #define RONDO__OPS_DECLARE(name) extern const rondo__ops_prototype rondo__ops_##name;
 RONDO__OPS_LIST(RONDO__OPS_DECLARE)
 #undef RONDO__OPS_DECLARE
@@ -46,8 +47,8 @@ RONDO_MUST_USE rondo_status rondo__ops_check_attributes(const rondo__ops_prototy
 
 const char *rondo__ops_node_name(const rondo_kernel_request *request);
 /* A failure of inference that names the node; the text says what does not fit. */
-#define RONDO__OPS_FAIL(infer, code, format, ...)                                                          \
-    RONDO__FAIL(code, META, "node '%s' (%s): " format, rondo__ops_node_name((infer)->request),             \
+#define RONDO__OPS_FAIL(infer, code, format, ...)                                              \
+    RONDO__FAIL(code, META, "node '%s' (%s): " format, rondo__ops_node_name((infer)->request), \
                 (infer)->request->operator_name, ##__VA_ARGS__)
 
 /* Null for an optional input that is absent. */

@@ -29,9 +29,10 @@ typedef struct infer_case {
 static const struct {
     const char *name;
     rondo_dtype dtype;
-} case_types[] = {{"f32", RONDO_DTYPE_F32}, {"f64", RONDO_DTYPE_F64}, {"i8", RONDO_DTYPE_I8},   {"i16", RONDO_DTYPE_I16},
-                  {"i32", RONDO_DTYPE_I32}, {"i64", RONDO_DTYPE_I64}, {"u8", RONDO_DTYPE_U8},   {"u16", RONDO_DTYPE_U16},
-                  {"u32", RONDO_DTYPE_U32}, {"u64", RONDO_DTYPE_U64}, {"bool", RONDO_DTYPE_BOOL}};
+} case_types[] = {{"f32", RONDO_DTYPE_F32}, {"f64", RONDO_DTYPE_F64},  {"i8", RONDO_DTYPE_I8},
+                  {"i16", RONDO_DTYPE_I16}, {"i32", RONDO_DTYPE_I32},  {"i64", RONDO_DTYPE_I64},
+                  {"u8", RONDO_DTYPE_U8},   {"u16", RONDO_DTYPE_U16},  {"u32", RONDO_DTYPE_U32},
+                  {"u64", RONDO_DTYPE_U64}, {"bool", RONDO_DTYPE_BOOL}};
 
 static rondo_dtype case_dtype(const char **at) {
     for (size_t i = 0; i < sizeof case_types / sizeof *case_types; i++) {
@@ -179,28 +180,28 @@ static void case_check_all(rondo_test *t, const char *const *lines, size_t count
 
 static void test_elementwise_as_the_runtime(rondo_test *t) {
     static const char *const lines[] = {
-#include "ops/testdata/infer_cases_elementwise.h"
+#include "ops/testdata/infer_cases_elementwise.inc"
     };
     case_check_all(t, lines, sizeof lines / sizeof *lines);
 }
 
 static void test_shape_as_the_runtime(rondo_test *t) {
     static const char *const lines[] = {
-#include "ops/testdata/infer_cases_shape.h"
+#include "ops/testdata/infer_cases_shape.inc"
     };
     case_check_all(t, lines, sizeof lines / sizeof *lines);
 }
 
 static void test_move_as_the_runtime(rondo_test *t) {
     static const char *const lines[] = {
-#include "ops/testdata/infer_cases_move.h"
+#include "ops/testdata/infer_cases_move.inc"
     };
     case_check_all(t, lines, sizeof lines / sizeof *lines);
 }
 
 static void test_nn_as_the_runtime(rondo_test *t) {
     static const char *const lines[] = {
-#include "ops/testdata/infer_cases_nn.h"
+#include "ops/testdata/infer_cases_nn.inc"
     };
     case_check_all(t, lines, sizeof lines / sizeof *lines);
 }

@@ -34,11 +34,11 @@ static const rondo__ops_operand move_concat_inputs[] = {{"inputs", RONDO__OPS_CL
 static const rondo__ops_operand move_concat_outputs[] = {{"concat_result", RONDO__OPS_CLASSIC, 'T', 0, 0, 0}};
 static const rondo__ops_attribute move_concat_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 1, NULL}};
 const rondo__ops_prototype rondo__ops_Concat = {.name = "Concat",
-    .summary = "The inputs one after the other along an axis",
-    RONDO__OPS_INPUTS(move_concat_inputs),
-    RONDO__OPS_OUTPUTS(move_concat_outputs),
-    RONDO__OPS_ATTRIBUTES(move_concat_attributes),
-    .infer = move_infer_concat};
+                                                .summary = "The inputs one after the other along an axis",
+                                                RONDO__OPS_INPUTS(move_concat_inputs),
+                                                RONDO__OPS_OUTPUTS(move_concat_outputs),
+                                                RONDO__OPS_ATTRIBUTES(move_concat_attributes),
+                                                .infer = move_infer_concat};
 
 /* ------------------------------------------------------------------------------------------------------ Split */
 
@@ -57,11 +57,13 @@ static rondo_status move_split_even(rondo__ops_infer *infer, int64_t size, uint3
 static rondo_status move_split_given(rondo__ops_infer *infer, int64_t size, uint32_t parts) {
     const rondo_operand *split = &infer->request->inputs[1];
     if (split->rank != 1 || split->dims[0] != (int64_t)parts) {
-        return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "input 'split' must be a list of %u sizes, one an output", parts);
+        return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "input 'split' must be a list of %u sizes, one an output",
+                               parts);
     }
     if (!split->constant) {
         infer->needs_value_of = "split";
-        return RONDO__OPS_FAIL(infer, UNSUPPORTED, "the shape of the result depends on the value of input 'split', "
+        return RONDO__OPS_FAIL(infer, UNSUPPORTED,
+                               "the shape of the result depends on the value of input 'split', "
                                "which is only known when the model runs");
     }
     const int64_t *sizes = split->constant;
@@ -113,7 +115,8 @@ static const rondo__ops_operand move_split_inputs[] = {{"input", RONDO__OPS_CLAS
 static const rondo__ops_operand move_split_outputs[] = {{"outputs", RONDO__OPS_CLASSIC, 'T', 0, 1, 0}};
 static const rondo__ops_attribute move_split_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 0, "0"},
                                                              {"num_outputs", RONDO_ATTRIBUTE_INT, 0, NULL}};
-const rondo__ops_prototype rondo__ops_Split = {.name = "Split",
+const rondo__ops_prototype rondo__ops_Split = {
+    .name = "Split",
     .summary = "Parts along an axis, of given sizes or of equal ones (the last may be smaller)",
     RONDO__OPS_INPUTS(move_split_inputs),
     RONDO__OPS_OUTPUTS(move_split_outputs),
@@ -192,11 +195,11 @@ static const rondo__ops_operand move_slice_inputs[] = {{"data", RONDO__OPS_CLASS
                                                        {"steps", RONDO__OPS_INDEX, 'I', 1, 0, 0}};
 static const rondo__ops_operand move_slice_outputs[] = {{"output", RONDO__OPS_CLASSIC, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_Slice = {.name = "Slice",
-    .summary = "From start to before end by steps, along some axes",
-    RONDO__OPS_INPUTS(move_slice_inputs),
-    RONDO__OPS_OUTPUTS(move_slice_outputs),
-    .shape_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
-    .infer = move_infer_slice};
+                                               .summary = "From start to before end by steps, along some axes",
+                                               RONDO__OPS_INPUTS(move_slice_inputs),
+                                               RONDO__OPS_OUTPUTS(move_slice_outputs),
+                                               .shape_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
+                                               .infer = move_infer_slice};
 
 /* ----------------------------------------------------------------------------------------------------- Gather */
 
@@ -220,7 +223,8 @@ static const rondo__ops_operand move_gather_inputs[] = {{"data", RONDO__OPS_CLAS
                                                         {"indices", RONDO__OPS_INDEX, 'I', 0, 0, 0}};
 static const rondo__ops_operand move_gather_outputs[] = {{"output", RONDO__OPS_CLASSIC, 'T', 0, 0, 0}};
 static const rondo__ops_attribute move_gather_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 0, "0"}};
-const rondo__ops_prototype rondo__ops_Gather = {.name = "Gather",
+const rondo__ops_prototype rondo__ops_Gather = {
+    .name = "Gather",
     .summary = "The slices of an axis that the indices name, negative ones from the end",
     RONDO__OPS_INPUTS(move_gather_inputs),
     RONDO__OPS_OUTPUTS(move_gather_outputs),
@@ -296,7 +300,8 @@ static const rondo__ops_operand move_pad_inputs[] = {{"data", RONDO__OPS_ANY, 'T
                                                      {"axes", RONDO__OPS_INDEX, 0, 1, 0, 0}};
 static const rondo__ops_operand move_pad_outputs[] = {{"output", RONDO__OPS_ANY, 'T', 0, 0, 0}};
 static const rondo__ops_attribute move_pad_attributes[] = {{"mode", RONDO_ATTRIBUTE_STRING, 0, "constant"}};
-const rondo__ops_prototype rondo__ops_Pad = {.name = "Pad",
+const rondo__ops_prototype rondo__ops_Pad = {
+    .name = "Pad",
     .summary = "More elements before and after along some axes, fewer where a pad is negative",
     RONDO__OPS_INPUTS(move_pad_inputs),
     RONDO__OPS_OUTPUTS(move_pad_outputs),

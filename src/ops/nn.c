@@ -35,19 +35,20 @@ static rondo_status nn_infer_gemm(rondo__ops_infer *infer) {
 }
 
 #define NN_PRODUCT_TYPES (RONDO__OPS_FLOATS | RONDO__OPS_WIDE_INTS)
-static const rondo__ops_operand nn_gemm_inputs[] = {
-    {"A", NN_PRODUCT_TYPES, 'T', 0, 0, 0}, {"B", NN_PRODUCT_TYPES, 'T', 0, 0, 0}, {"C", NN_PRODUCT_TYPES, 'T', 1, 0, 0}};
+static const rondo__ops_operand nn_gemm_inputs[] = {{"A", NN_PRODUCT_TYPES, 'T', 0, 0, 0},
+                                                    {"B", NN_PRODUCT_TYPES, 'T', 0, 0, 0},
+                                                    {"C", NN_PRODUCT_TYPES, 'T', 1, 0, 0}};
 static const rondo__ops_operand nn_gemm_outputs[] = {{"Y", NN_PRODUCT_TYPES, 'T', 0, 0, 0}};
 static const rondo__ops_attribute nn_gemm_attributes[] = {{"alpha", RONDO_ATTRIBUTE_FLOAT, 0, "1.0"},
                                                           {"beta", RONDO_ATTRIBUTE_FLOAT, 0, "1.0"},
                                                           {"transA", RONDO_ATTRIBUTE_INT, 0, "0"},
                                                           {"transB", RONDO_ATTRIBUTE_INT, 0, "0"}};
 const rondo__ops_prototype rondo__ops_Gemm = {.name = "Gemm",
-    .summary = "alpha * A * B + beta * C for matrices",
-    RONDO__OPS_INPUTS(nn_gemm_inputs),
-    RONDO__OPS_OUTPUTS(nn_gemm_outputs),
-    RONDO__OPS_ATTRIBUTES(nn_gemm_attributes),
-    .infer = nn_infer_gemm};
+                                              .summary = "alpha * A * B + beta * C for matrices",
+                                              RONDO__OPS_INPUTS(nn_gemm_inputs),
+                                              RONDO__OPS_OUTPUTS(nn_gemm_outputs),
+                                              RONDO__OPS_ATTRIBUTES(nn_gemm_attributes),
+                                              .infer = nn_infer_gemm};
 
 /* ----------------------------------------------------------------------------------------------------- MatMul */
 
@@ -90,10 +91,11 @@ static const rondo__ops_operand nn_matmul_inputs[] = {{"A", NN_PRODUCT_TYPES, 'T
                                                       {"rondo.bias", NN_PRODUCT_TYPES, 'T', 1, 0, 1}};
 static const rondo__ops_operand nn_matmul_outputs[] = {{"Y", NN_PRODUCT_TYPES, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_MatMul = {.name = "MatMul",
-    .summary = "Matrix product over the last two axes, the others broadcast",
-    RONDO__OPS_INPUTS(nn_matmul_inputs),
-    RONDO__OPS_OUTPUTS(nn_matmul_outputs),
-    .infer = nn_infer_matmul};
+                                                .summary =
+                                                    "Matrix product over the last two axes, the others broadcast",
+                                                RONDO__OPS_INPUTS(nn_matmul_inputs),
+                                                RONDO__OPS_OUTPUTS(nn_matmul_outputs),
+                                                .infer = nn_infer_matmul};
 #undef NN_PRODUCT_TYPES
 
 /* ------------------------------------------------------------------------------------------------------- Conv */
@@ -213,8 +215,8 @@ static const rondo__ops_attribute nn_conv_attributes[] = {{"auto_pad", RONDO_ATT
                                                           {"pads", RONDO_ATTRIBUTE_INTS, 0, "[0,...]"},
                                                           {"strides", RONDO_ATTRIBUTE_INTS, 0, "[1,...]"}};
 const rondo__ops_prototype rondo__ops_Conv = {.name = "Conv",
-    .summary = "Convolution over the axes after batch and channel",
-    RONDO__OPS_INPUTS(nn_conv_inputs),
-    RONDO__OPS_OUTPUTS(nn_conv_outputs),
-    RONDO__OPS_ATTRIBUTES(nn_conv_attributes),
-    .infer = nn_infer_conv};
+                                              .summary = "Convolution over the axes after batch and channel",
+                                              RONDO__OPS_INPUTS(nn_conv_inputs),
+                                              RONDO__OPS_OUTPUTS(nn_conv_outputs),
+                                              RONDO__OPS_ATTRIBUTES(nn_conv_attributes),
+                                              .infer = nn_infer_conv};

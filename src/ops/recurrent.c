@@ -90,23 +90,30 @@ static rondo_status recurrent_infer_lstm(rondo__ops_infer *infer) {
     return RONDO_OK;
 }
 
-static const rondo__ops_operand recurrent_lstm_inputs[] = {
-    {"X", RONDO__OPS_FLOATS, 'T', 0, 0, 0},         {"W", RONDO__OPS_FLOATS, 'T', 0, 0, 0},
-    {"R", RONDO__OPS_FLOATS, 'T', 0, 0, 0},         {"B", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
-    {"sequence_lens", RONDO__OPS_BIT(I32), 0, 1, 0, 0}, {"initial_h", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
-    {"initial_c", RONDO__OPS_FLOATS, 'T', 1, 0, 0}, {"P", RONDO__OPS_FLOATS, 'T', 1, 0, 0}};
+static const rondo__ops_operand recurrent_lstm_inputs[] = {{"X", RONDO__OPS_FLOATS, 'T', 0, 0, 0},
+                                                           {"W", RONDO__OPS_FLOATS, 'T', 0, 0, 0},
+                                                           {"R", RONDO__OPS_FLOATS, 'T', 0, 0, 0},
+                                                           {"B", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
+                                                           {"sequence_lens", RONDO__OPS_BIT(I32), 0, 1, 0, 0},
+                                                           {"initial_h", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
+                                                           {"initial_c", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
+                                                           {"P", RONDO__OPS_FLOATS, 'T', 1, 0, 0}};
 static const rondo__ops_operand recurrent_lstm_outputs[] = {{"Y", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
                                                             {"Y_h", RONDO__OPS_FLOATS, 'T', 1, 0, 0},
                                                             {"Y_c", RONDO__OPS_FLOATS, 'T', 1, 0, 0}};
 static const rondo__ops_attribute recurrent_lstm_attributes[] = {
-    {"activation_alpha", RONDO_ATTRIBUTE_FLOATS, 0, NULL}, {"activation_beta", RONDO_ATTRIBUTE_FLOATS, 0, NULL},
+    {"activation_alpha", RONDO_ATTRIBUTE_FLOATS, 0, NULL},
+    {"activation_beta", RONDO_ATTRIBUTE_FLOATS, 0, NULL},
     {"activations", RONDO_ATTRIBUTE_STRINGS, 0, "Sigmoid, Tanh, Tanh a direction"},
-    {"clip", RONDO_ATTRIBUTE_FLOAT, 0, NULL},              {"direction", RONDO_ATTRIBUTE_STRING, 0, "forward"},
-    {"hidden_size", RONDO_ATTRIBUTE_INT, 0, "that of R"},  {"input_forget", RONDO_ATTRIBUTE_INT, 0, "0"},
+    {"clip", RONDO_ATTRIBUTE_FLOAT, 0, NULL},
+    {"direction", RONDO_ATTRIBUTE_STRING, 0, "forward"},
+    {"hidden_size", RONDO_ATTRIBUTE_INT, 0, "that of R"},
+    {"input_forget", RONDO_ATTRIBUTE_INT, 0, "0"},
     {"layout", RONDO_ATTRIBUTE_INT, 0, "0"}};
 const rondo__ops_prototype rondo__ops_LSTM = {.name = "LSTM",
-    .summary = "A long short-term memory over a sequence, in one direction or both",
-    RONDO__OPS_INPUTS(recurrent_lstm_inputs),
-    RONDO__OPS_OUTPUTS(recurrent_lstm_outputs),
-    RONDO__OPS_ATTRIBUTES(recurrent_lstm_attributes),
-    .infer = recurrent_infer_lstm};
+                                              .summary =
+                                                  "A long short-term memory over a sequence, in one direction or both",
+                                              RONDO__OPS_INPUTS(recurrent_lstm_inputs),
+                                              RONDO__OPS_OUTPUTS(recurrent_lstm_outputs),
+                                              RONDO__OPS_ATTRIBUTES(recurrent_lstm_attributes),
+                                              .infer = recurrent_infer_lstm};

@@ -28,32 +28,31 @@ static const rondo__ops_operand reduce_sum_inputs[] = {{"data", REDUCE_SUM_TYPES
                                                        {"axes", RONDO__OPS_BIT(I64), 0, 1, 0, 0}};
 static const rondo__ops_operand reduce_sum_outputs[] = {{"reduced", REDUCE_SUM_TYPES, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_ReduceSum = {.name = "ReduceSum",
-    .summary = "Sum along axes, without axes along all",
-    RONDO__OPS_INPUTS(reduce_sum_inputs),
-    RONDO__OPS_OUTPUTS(reduce_sum_outputs),
-    RONDO__OPS_ATTRIBUTES(reduce_attributes),
-    .shape_inputs = 1u << 1,
-    .infer = reduce_infer};
+                                                   .summary = "Sum along axes, without axes along all",
+                                                   RONDO__OPS_INPUTS(reduce_sum_inputs),
+                                                   RONDO__OPS_OUTPUTS(reduce_sum_outputs),
+                                                   RONDO__OPS_ATTRIBUTES(reduce_attributes),
+                                                   .shape_inputs = 1u << 1,
+                                                   .infer = reduce_infer};
 const rondo__ops_prototype rondo__ops_ReduceMean = {.name = "ReduceMean",
-    .summary = "Mean along axes, without axes along all",
-    RONDO__OPS_INPUTS(reduce_sum_inputs),
-    RONDO__OPS_OUTPUTS(reduce_sum_outputs),
-    RONDO__OPS_ATTRIBUTES(reduce_attributes),
-    .shape_inputs = 1u << 1,
-    .infer = reduce_infer};
+                                                    .summary = "Mean along axes, without axes along all",
+                                                    RONDO__OPS_INPUTS(reduce_sum_inputs),
+                                                    RONDO__OPS_OUTPUTS(reduce_sum_outputs),
+                                                    RONDO__OPS_ATTRIBUTES(reduce_attributes),
+                                                    .shape_inputs = 1u << 1,
+                                                    .infer = reduce_infer};
 
-#define REDUCE_MAX_TYPES                                                                                         \
-    (REDUCE_SUM_TYPES | RONDO__OPS_BIT(I8) | RONDO__OPS_BIT(U8) | RONDO__OPS_BIT(BOOL))
+#define REDUCE_MAX_TYPES (REDUCE_SUM_TYPES | RONDO__OPS_BIT(I8) | RONDO__OPS_BIT(U8) | RONDO__OPS_BIT(BOOL))
 static const rondo__ops_operand reduce_max_inputs[] = {{"data", REDUCE_MAX_TYPES, 'T', 0, 0, 0},
                                                        {"axes", RONDO__OPS_BIT(I64), 0, 1, 0, 0}};
 static const rondo__ops_operand reduce_max_outputs[] = {{"reduced", REDUCE_MAX_TYPES, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_ReduceMax = {.name = "ReduceMax",
-    .summary = "Largest along axes, without axes along all",
-    RONDO__OPS_INPUTS(reduce_max_inputs),
-    RONDO__OPS_OUTPUTS(reduce_max_outputs),
-    RONDO__OPS_ATTRIBUTES(reduce_attributes),
-    .shape_inputs = 1u << 1,
-    .infer = reduce_infer};
+                                                   .summary = "Largest along axes, without axes along all",
+                                                   RONDO__OPS_INPUTS(reduce_max_inputs),
+                                                   RONDO__OPS_OUTPUTS(reduce_max_outputs),
+                                                   RONDO__OPS_ATTRIBUTES(reduce_attributes),
+                                                   .shape_inputs = 1u << 1,
+                                                   .infer = reduce_infer};
 #undef REDUCE_MAX_TYPES
 #undef REDUCE_SUM_TYPES
 
@@ -68,8 +67,8 @@ static const rondo__ops_operand reduce_softmax_inputs[] = {{"input", RONDO__OPS_
 static const rondo__ops_operand reduce_softmax_outputs[] = {{"output", RONDO__OPS_FLOATS, 'T', 0, 0, 0}};
 static const rondo__ops_attribute reduce_softmax_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 0, "-1"}};
 const rondo__ops_prototype rondo__ops_Softmax = {.name = "Softmax",
-    .summary = "exp(x) over its sum along one axis",
-    RONDO__OPS_INPUTS(reduce_softmax_inputs),
-    RONDO__OPS_OUTPUTS(reduce_softmax_outputs),
-    RONDO__OPS_ATTRIBUTES(reduce_softmax_attributes),
-    .infer = reduce_infer_softmax};
+                                                 .summary = "exp(x) over its sum along one axis",
+                                                 RONDO__OPS_INPUTS(reduce_softmax_inputs),
+                                                 RONDO__OPS_OUTPUTS(reduce_softmax_outputs),
+                                                 RONDO__OPS_ATTRIBUTES(reduce_softmax_attributes),
+                                                 .infer = reduce_infer_softmax};

@@ -27,8 +27,7 @@ float rondo__ops_attribute_float(const rondo_kernel_request *request, const char
     return attribute && attribute->kind == RONDO_ATTRIBUTE_FLOAT ? attribute->value.f : otherwise;
 }
 
-const char *rondo__ops_attribute_string(const rondo_kernel_request *request, const char *name,
-                                        const char *otherwise) {
+const char *rondo__ops_attribute_string(const rondo_kernel_request *request, const char *name, const char *otherwise) {
     const rondo_attribute *attribute = rondo__ops_attribute_find(request, name);
     return attribute && attribute->kind == RONDO_ATTRIBUTE_STRING ? attribute->value.s.data : otherwise;
 }
@@ -49,8 +48,7 @@ bool rondo__ops_broadcast(int32_t rank_a, const int64_t *a, int32_t rank_b, cons
     return true;
 }
 
-void rondo__ops_result(rondo__ops_infer *infer, uint32_t index, rondo_dtype dtype, int32_t rank,
-                       const int64_t *dims) {
+void rondo__ops_result(rondo__ops_infer *infer, uint32_t index, rondo_dtype dtype, int32_t rank, const int64_t *dims) {
     if (index >= infer->request->output_count) return;
     int64_t *kept = infer->output_dims[index];
     for (int32_t i = 0; i < rank; i++) kept[i] = dims[i];
@@ -96,8 +94,7 @@ rondo_status rondo__ops_values(rondo__ops_infer *infer, uint32_t index, const ch
     return RONDO_OK;
 }
 
-rondo_status rondo__ops_axes(rondo__ops_infer *infer, uint32_t index, int32_t rank, bool repeats,
-                             uint32_t *out_mask) {
+rondo_status rondo__ops_axes(rondo__ops_infer *infer, uint32_t index, int32_t rank, bool repeats, uint32_t *out_mask) {
     int64_t values[2 * RONDO_RANK_MAX];
     uint32_t count, mask = 0;
     RONDO__TRY(rondo__ops_values(infer, index, "axes", values, 2 * RONDO_RANK_MAX, &count));
@@ -221,8 +218,8 @@ static rondo_status ops_request_check(const rondo__ops_prototype *prototype, con
     RONDO__TRY(rondo__ops_check_attributes(prototype, rondo__ops_node_name(request), request->attributes,
                                            request->attribute_count, true, RONDO_LAYER_META));
     RONDO__TRY(ops_request_inputs(prototype, request));
-    if (!request->output_count || !ops_operand_at(prototype->outputs, prototype->output_count,
-                                                  request->output_count - 1u)) {
+    if (!request->output_count ||
+        !ops_operand_at(prototype->outputs, prototype->output_count, request->output_count - 1u)) {
         return RONDO__FAIL(INVALID_ARGUMENT, META, "node '%s' (%s): %u outputs, there are 1 to %u",
                            rondo__ops_node_name(request), request->operator_name, request->output_count,
                            prototype->output_count);
@@ -239,8 +236,10 @@ rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo
     }
     RONDO__TRY(ops_request_check(prototype, request));
     if (!prototype->infer) {
-        return RONDO__FAIL(UNSUPPORTED, META, "node '%s' (%s): its results are those of its branches, which must be "
-                           "chosen first", rondo__ops_node_name(request), prototype->name);
+        return RONDO__FAIL(UNSUPPORTED, META,
+                           "node '%s' (%s): its results are those of its branches, which must be "
+                           "chosen first",
+                           rondo__ops_node_name(request), prototype->name);
     }
     rondo__ops_infer infer = {.request = request, .outputs = out_outputs, .output_dims = output_dims};
     for (uint32_t i = 0; i < request->output_count; i++) out_outputs[i] = (rondo_operand){0};

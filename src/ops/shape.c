@@ -16,14 +16,15 @@ static rondo_status shape_reshape_sizes(rondo__ops_infer *infer, int64_t *sizes,
             return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "the new shape holds %lld", (long long)sizes[i]);
         }
         if (sizes[i] == -1) {
-            if (*out_open >= 0) return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "the new shape has two open sizes (-1)");
+            if (*out_open >= 0)
+                return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "the new shape has two open sizes (-1)");
             *out_open = (int32_t)i;
         } else if (sizes[i] == 0 && allow_zero) {
             zero = true;
         } else if (sizes[i] == 0) {
             if ((int32_t)i >= input->rank) {
-                return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "size %u is to be copied (0), but the input has rank %d",
-                                       i, input->rank);
+                return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT,
+                                       "size %u is to be copied (0), but the input has rank %d", i, input->rank);
             }
             sizes[i] = input->dims[i];
         }
@@ -70,13 +71,13 @@ static const rondo__ops_operand shape_reshape_inputs[] = {{"data", RONDO__OPS_AN
 static const rondo__ops_operand shape_reshape_outputs[] = {{"reshaped", RONDO__OPS_ANY, 'T', 0, 0, 0}};
 static const rondo__ops_attribute shape_reshape_attributes[] = {{"allowzero", RONDO_ATTRIBUTE_INT, 0, "0"}};
 const rondo__ops_prototype rondo__ops_Reshape = {.name = "Reshape",
-    .summary = "The same elements in another shape",
-    RONDO__OPS_INPUTS(shape_reshape_inputs),
-    RONDO__OPS_OUTPUTS(shape_reshape_outputs),
-    RONDO__OPS_ATTRIBUTES(shape_reshape_attributes),
-    .flags = RONDO__OPS_VIEW,
-    .shape_inputs = 1u << 1,
-    .infer = shape_infer_reshape};
+                                                 .summary = "The same elements in another shape",
+                                                 RONDO__OPS_INPUTS(shape_reshape_inputs),
+                                                 RONDO__OPS_OUTPUTS(shape_reshape_outputs),
+                                                 RONDO__OPS_ATTRIBUTES(shape_reshape_attributes),
+                                                 .flags = RONDO__OPS_VIEW,
+                                                 .shape_inputs = 1u << 1,
+                                                 .infer = shape_infer_reshape};
 
 /* ---------------------------------------------------------------------------------------------------- Flatten */
 
@@ -98,7 +99,8 @@ static rondo_status shape_infer_flatten(rondo__ops_infer *infer) {
 }
 
 static const rondo__ops_attribute shape_flatten_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 0, "1"}};
-const rondo__ops_prototype rondo__ops_Flatten = {.name = "Flatten",
+const rondo__ops_prototype rondo__ops_Flatten = {
+    .name = "Flatten",
     .summary = "The same elements as a matrix: the axes before `axis`, and those from it on",
     RONDO__OPS_INPUTS(shape_any_input),
     RONDO__OPS_OUTPUTS(shape_any_output),
@@ -130,7 +132,8 @@ static rondo_status shape_infer_squeeze(rondo__ops_infer *infer) {
 static const rondo__ops_operand shape_squeeze_inputs[] = {{"data", RONDO__OPS_ANY, 'T', 0, 0, 0},
                                                           {"axes", RONDO__OPS_BIT(I64), 0, 1, 0, 0}};
 static const rondo__ops_operand shape_squeeze_outputs[] = {{"squeezed", RONDO__OPS_ANY, 'T', 0, 0, 0}};
-const rondo__ops_prototype rondo__ops_Squeeze = {.name = "Squeeze",
+const rondo__ops_prototype rondo__ops_Squeeze = {
+    .name = "Squeeze",
     .summary = "Without the axes of size 1 that are named, or without all of them",
     RONDO__OPS_INPUTS(shape_squeeze_inputs),
     RONDO__OPS_OUTPUTS(shape_squeeze_outputs),
@@ -159,21 +162,22 @@ static const rondo__ops_operand shape_unsqueeze_inputs[] = {{"data", RONDO__OPS_
                                                             {"axes", RONDO__OPS_BIT(I64), 0, 0, 0, 0}};
 static const rondo__ops_operand shape_unsqueeze_outputs[] = {{"expanded", RONDO__OPS_ANY, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_Unsqueeze = {.name = "Unsqueeze",
-    .summary = "With axes of size 1 put in, named as they are in the result",
-    RONDO__OPS_INPUTS(shape_unsqueeze_inputs),
-    RONDO__OPS_OUTPUTS(shape_unsqueeze_outputs),
-    .flags = RONDO__OPS_VIEW,
-    .shape_inputs = 1u << 1,
-    .infer = shape_infer_unsqueeze};
+                                                   .summary =
+                                                       "With axes of size 1 put in, named as they are in the result",
+                                                   RONDO__OPS_INPUTS(shape_unsqueeze_inputs),
+                                                   RONDO__OPS_OUTPUTS(shape_unsqueeze_outputs),
+                                                   .flags = RONDO__OPS_VIEW,
+                                                   .shape_inputs = 1u << 1,
+                                                   .infer = shape_infer_unsqueeze};
 
 /* ------------------------------------------------------------------------------------------ Identity, Transpose */
 
 const rondo__ops_prototype rondo__ops_Identity = {.name = "Identity",
-    .summary = "The input as it is",
-    RONDO__OPS_INPUTS(shape_any_input),
-    RONDO__OPS_OUTPUTS(shape_any_output),
-    .flags = RONDO__OPS_VIEW,
-    .infer = rondo__ops_infer_same};
+                                                  .summary = "The input as it is",
+                                                  RONDO__OPS_INPUTS(shape_any_input),
+                                                  RONDO__OPS_OUTPUTS(shape_any_output),
+                                                  .flags = RONDO__OPS_VIEW,
+                                                  .infer = rondo__ops_infer_same};
 
 static rondo_status shape_infer_transpose(rondo__ops_infer *infer) {
     const rondo_operand *input = &infer->request->inputs[0];
@@ -197,11 +201,11 @@ static rondo_status shape_infer_transpose(rondo__ops_infer *infer) {
 static const rondo__ops_operand shape_transpose_outputs[] = {{"transposed", RONDO__OPS_ANY, 'T', 0, 0, 0}};
 static const rondo__ops_attribute shape_transpose_attributes[] = {{"perm", RONDO_ATTRIBUTE_INTS, 0, NULL}};
 const rondo__ops_prototype rondo__ops_Transpose = {.name = "Transpose",
-    .summary = "The axes in another order, without `perm` in reverse",
-    RONDO__OPS_INPUTS(shape_any_data),
-    RONDO__OPS_OUTPUTS(shape_transpose_outputs),
-    RONDO__OPS_ATTRIBUTES(shape_transpose_attributes),
-    .infer = shape_infer_transpose};
+                                                   .summary = "The axes in another order, without `perm` in reverse",
+                                                   RONDO__OPS_INPUTS(shape_any_data),
+                                                   RONDO__OPS_OUTPUTS(shape_transpose_outputs),
+                                                   RONDO__OPS_ATTRIBUTES(shape_transpose_attributes),
+                                                   .infer = shape_infer_transpose};
 
 /* -------------------------------------------------------------------------------------------------- Shape, Size */
 
@@ -223,11 +227,11 @@ static const rondo__ops_operand shape_shape_outputs[] = {{"shape", RONDO__OPS_BI
 static const rondo__ops_attribute shape_shape_attributes[] = {{"end", RONDO_ATTRIBUTE_INT, 0, NULL},
                                                               {"start", RONDO_ATTRIBUTE_INT, 0, "0"}};
 const rondo__ops_prototype rondo__ops_Shape = {.name = "Shape",
-    .summary = "The sizes of the axes from `start` to before `end`",
-    RONDO__OPS_INPUTS(shape_any_data),
-    RONDO__OPS_OUTPUTS(shape_shape_outputs),
-    RONDO__OPS_ATTRIBUTES(shape_shape_attributes),
-    .infer = shape_infer_shape};
+                                               .summary = "The sizes of the axes from `start` to before `end`",
+                                               RONDO__OPS_INPUTS(shape_any_data),
+                                               RONDO__OPS_OUTPUTS(shape_shape_outputs),
+                                               RONDO__OPS_ATTRIBUTES(shape_shape_attributes),
+                                               .infer = shape_infer_shape};
 
 static rondo_status shape_infer_size(rondo__ops_infer *infer) {
     rondo__ops_result(infer, 0, RONDO_DTYPE_I64, 0, NULL);
@@ -236,10 +240,10 @@ static rondo_status shape_infer_size(rondo__ops_infer *infer) {
 
 static const rondo__ops_operand shape_size_outputs[] = {{"size", RONDO__OPS_BIT(I64), 0, 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_Size = {.name = "Size",
-    .summary = "The number of elements",
-    RONDO__OPS_INPUTS(shape_any_data),
-    RONDO__OPS_OUTPUTS(shape_size_outputs),
-    .infer = shape_infer_size};
+                                              .summary = "The number of elements",
+                                              RONDO__OPS_INPUTS(shape_any_data),
+                                              RONDO__OPS_OUTPUTS(shape_size_outputs),
+                                              .infer = shape_infer_size};
 
 /* ----------------------------------------------------------------------------------------------------- Expand */
 
@@ -264,11 +268,11 @@ static const rondo__ops_operand shape_expand_inputs[] = {{"input", RONDO__OPS_CL
                                                          {"shape", RONDO__OPS_BIT(I64), 0, 0, 0, 0}};
 static const rondo__ops_operand shape_expand_outputs[] = {{"output", RONDO__OPS_CLASSIC, 'T', 0, 0, 0}};
 const rondo__ops_prototype rondo__ops_Expand = {.name = "Expand",
-    .summary = "Broadcast with a shape",
-    RONDO__OPS_INPUTS(shape_expand_inputs),
-    RONDO__OPS_OUTPUTS(shape_expand_outputs),
-    .shape_inputs = 1u << 1,
-    .infer = shape_infer_expand};
+                                                .summary = "Broadcast with a shape",
+                                                RONDO__OPS_INPUTS(shape_expand_inputs),
+                                                RONDO__OPS_OUTPUTS(shape_expand_outputs),
+                                                .shape_inputs = 1u << 1,
+                                                .infer = shape_infer_expand};
 
 /* -------------------------------------------------------------------------------------------- ConstantOfShape */
 
@@ -302,10 +306,10 @@ static const rondo__ops_operand shape_constant_of_shape_outputs[] = {{"output", 
 static const rondo__ops_attribute shape_constant_of_shape_attributes[] = {
     {"value", RONDO_ATTRIBUTE_TENSOR, 0, "0 (float32)"}};
 const rondo__ops_prototype rondo__ops_ConstantOfShape = {.name = "ConstantOfShape",
-    .summary = "One value in every place of a shape",
-    RONDO__OPS_INPUTS(shape_constant_of_shape_inputs),
-    RONDO__OPS_OUTPUTS(shape_constant_of_shape_outputs),
-    RONDO__OPS_ATTRIBUTES(shape_constant_of_shape_attributes),
-    .shape_inputs = 1u << 0,
-    .infer = shape_infer_constant_of_shape};
+                                                         .summary = "One value in every place of a shape",
+                                                         RONDO__OPS_INPUTS(shape_constant_of_shape_inputs),
+                                                         RONDO__OPS_OUTPUTS(shape_constant_of_shape_outputs),
+                                                         RONDO__OPS_ATTRIBUTES(shape_constant_of_shape_attributes),
+                                                         .shape_inputs = 1u << 0,
+                                                         .infer = shape_infer_constant_of_shape};
 #undef SHAPE_FILL_TYPES

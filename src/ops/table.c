@@ -31,14 +31,14 @@ const rondo__ops_prototype *rondo__ops_find(const char *operator_name) {
     return NULL;
 }
 
-static const char *const ops_kind_names[] = {"nothing", "an int",    "a float", "a string", "ints",
+static const char *const ops_kind_names[] = {"nothing", "an int",  "a float",  "a string", "ints",
                                              "floats",  "strings", "a tensor", "a graph"};
 
 static const char *ops_kind_name(rondo_attribute_kind kind) {
     return kind >= 0 && kind < (int32_t)RONDO__OPS_COUNT(ops_kind_names) ? ops_kind_names[kind] : "unknown";
 }
 
-#define OPS_CHECK_FAIL(layer, node, prototype, format, ...)                                                    \
+#define OPS_CHECK_FAIL(layer, node, prototype, format, ...)                                                     \
     rondo__status_make(RONDO_CODE_INVALID_ARGUMENT, layer, __FILE__, __LINE__, "node '%s' (%s): " format, node, \
                        (prototype)->name, __VA_ARGS__)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes infer_cases_*.h: random nodes, and what ONNX Runtime makes of them.
+"""Makes infer_cases_*.inc: random nodes, and what ONNX Runtime makes of them.
 
 For each operator it draws nodes, right ones and wrong ones, runs them, and notes the results' types and shapes, or that
 the node was refused (by the runtime, or by onnx's own shape inference in strict mode). Needs numpy, onnx and
@@ -503,7 +503,7 @@ def literal(line):
 def main():
     for family, draws in FAMILIES.items():
         lines, refused = collect(draws)
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"infer_cases_{family}.h")
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"infer_cases_{family}.inc")
         with open(path, "w", encoding="ascii") as out:
             out.write("/* SPDX-License-Identifier: Apache-2.0\n *\n * Made by make_infer_cases.py; do not edit.\n")
             out.write(f" * {len(lines)} nodes, {refused} of them wrong: operator attributes | inputs | outputs | "
