@@ -78,7 +78,6 @@ static double reduce_floats(int kind, rondo_dtype dtype, const void *in, int64_t
             result += x;
         } else if (x > result || x != x) {
             result = x;
-            if (x != x) return x;
         }
         (void)rondo__ref_next(plan->gone, plan->gone_dims, index);
     }

@@ -540,6 +540,14 @@ def products():
         fused("Gemm", [rand(dtype, 3, 4), b, rand(dtype, 5)])
         fused("Add", [rand(dtype, 3, 4), rand(dtype, 4)])
         fused("Conv", [rand(dtype, 1, 2, 7), rand(dtype, 3, 2, 3), rand(dtype, 3)])
+        # A bound that is absent does not bind; a slope that is absent is LeakyRelu's own.
+        x, y = rand(dtype, 8), rand(dtype, 8)
+        clip = {"rondo.activation": "Clip"}
+        case("Add", [x, y], expect=[np.minimum(x + y, dtype(0.5))], hidden=dict(clip, **{"rondo.beta": 0.5}))
+        case("Add", [x, y], expect=[np.maximum(x + y, dtype(-0.5))], hidden=dict(clip, **{"rondo.alpha": -0.5}))
+        slope = np.float64(np.float32(0.01))
+        want = np.where(x + y < 0, slope * (x + y).astype(np.float64), x + y).astype(dtype)
+        case("Add", [x, y], expect=[want], hidden={"rondo.activation": "LeakyRelu"})
 
 
 def convolutions():
