@@ -112,6 +112,7 @@ void rondo_status_release(rondo_status status) {
     free(status);
 }
 
+#undef rondo__status_make
 rondo_status rondo__status_make(rondo_code code, rondo_layer layer, const char *file, int32_t line, const char *format,
                                 ...) {
     /* A caller that passes a wrong code still reports a failure. */

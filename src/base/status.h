@@ -13,9 +13,18 @@
 /* Never returns null, also without memory. `file` must be a literal. Control characters and invalid UTF-8 in the text
  * are written as \xNN, so that a hostile name cannot forge a line. */
 rondo_status rondo__status_make(rondo_code code, rondo_layer layer, const char *file, int32_t line, const char *format,
-                                ...) RONDO_PRINTF(5, 6);
+                                ...) RONDO_PRINTF(5, 6) __attribute__((returns_nonnull));
 /* Adds a note and returns the same status. Null stays null; a note that finds no memory is dropped. */
 rondo_status rondo__status_note(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
+
+#if defined(__clang_analyzer__)
+/* The analyser does not believe the attribute. */
+static inline rondo_status rondo__status_analysed(rondo_status status) {
+    if (!status) __builtin_unreachable();
+    return status;
+}
+#define rondo__status_make(...) rondo__status_analysed(rondo__status_make(__VA_ARGS__))
+#endif
 
 /* RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s': ...", name) is a status to return. */
 #define RONDO__FAIL(code, layer, ...) \
