@@ -54,18 +54,17 @@ static void sim_let_go(rondo__sim_device *device, const rondo__sim_block *block)
     rondo__sim_release(device, (void *)(uintptr_t)block->base, (size_t)block->size, RONDO__SIM_ALIGNMENT);
 }
 
-static void sim_shrink_quarantine(rondo__sim_device *device, uint64_t bytes) {
+/* The oldest blocks go until there are at most so many, of at most so many bytes. */
+static void sim_shrink_quarantine(rondo__sim_device *device, uint64_t bytes, size_t blocks) {
     size_t gone = 0;
-    while (gone < device->quarantine.count &&
-           (device->quarantined > bytes || device->quarantine.count - gone > RONDO__SIM_QUARANTINE_BLOCKS)) {
-        device->quarantined -= device->quarantine.items[gone].size;
-        sim_let_go(device, &device->quarantine.items[gone]);
+    while (device->quarantined > bytes || device->quarantine_count - gone > blocks) {
+        device->quarantined -= device->quarantine[gone].size;
+        sim_let_go(device, &device->quarantine[gone]);
         gone++;
     }
     if (!gone) return;
-    memmove(device->quarantine.items, device->quarantine.items + gone,
-            (device->quarantine.count - gone) * sizeof *device->quarantine.items);
-    device->quarantine.count -= gone;
+    device->quarantine_count -= gone;
+    memmove(device->quarantine, device->quarantine + gone, device->quarantine_count * sizeof device->quarantine[0]);
 }
 
 static rondo_status sim_out_of_memory(const rondo__sim_device *device, uint64_t size) {
@@ -108,10 +107,10 @@ static void sim_free(void *self, uint64_t address, uint64_t size) {
     if (at) sim_blocks_remove(&device->live, at - 1u);
     device->used -= size;
     sim_poison(address, size, RONDO__SIM_FREED);
-    if (size <= RONDO__SIM_QUARANTINE && sim_blocks_reserve(device, &device->quarantine)) {
-        device->quarantine.items[device->quarantine.count++] = block;
+    if (size <= RONDO__SIM_QUARANTINE) {
+        sim_shrink_quarantine(device, RONDO__SIM_QUARANTINE - size, RONDO__SIM_QUARANTINE_BLOCKS - 1u);
+        device->quarantine[device->quarantine_count++] = block;
         device->quarantined += size;
-        sim_shrink_quarantine(device, RONDO__SIM_QUARANTINE);
     } else {
         sim_let_go(device, &block);
     }
@@ -146,10 +145,8 @@ void rondo__sim_memory_close(rondo__sim_device *device) {
         rondo__sim_release(device, (void *)(uintptr_t)device->live.items[i].base, (size_t)device->live.items[i].size,
                            RONDO__SIM_ALIGNMENT);
     }
-    sim_shrink_quarantine(device, 0);
+    sim_shrink_quarantine(device, 0, 0);
     rondo__sim_release(device, device->live.items, device->live.capacity * sizeof *device->live.items, 0);
-    rondo__sim_release(device, device->quarantine.items, device->quarantine.capacity * sizeof *device->quarantine.items,
-                       0);
 }
 
 /* --------------------------------------------------------------------------------------------- who owns what */
@@ -160,8 +157,8 @@ const char *rondo__sim_range_problem(const rondo__sim_device *device, uint64_t a
     if (block && address - block->base < block->size) {
         return bytes <= block->size - (address - block->base) ? NULL : "crosses the end of its allocation";
     }
-    for (size_t i = 0; i < device->quarantine.count; i++) {
-        block = &device->quarantine.items[i];
+    for (size_t i = 0; i < device->quarantine_count; i++) {
+        block = &device->quarantine[i];
         if (address - block->base < block->size) return "was freed";
     }
     return "is no memory of this device";
@@ -175,8 +172,8 @@ bool rondo__sim_range_is_device(const rondo__sim_device *device, uint64_t addres
     size_t at = sim_blocks_upto(&device->live, address);
     if (at && sim_blocks_touch(&device->live.items[at - 1u], address, bytes)) return true;
     if (at < device->live.count && sim_blocks_touch(&device->live.items[at], address, bytes)) return true;
-    for (size_t i = 0; i < device->quarantine.count; i++) {
-        if (sim_blocks_touch(&device->quarantine.items[i], address, bytes)) return true;
+    for (size_t i = 0; i < device->quarantine_count; i++) {
+        if (sim_blocks_touch(&device->quarantine[i], address, bytes)) return true;
     }
     return false;
 }

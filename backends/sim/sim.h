@@ -47,7 +47,7 @@ typedef struct rondo__sim_block {
     uint64_t base, size;
 } rondo__sim_block;
 
-/* Sorted by base when it is the live table, in order of freeing when it is the quarantine. */
+/* Sorted by base. */
 typedef struct rondo__sim_blocks {
     rondo__sim_block *items;
     size_t count, capacity;
@@ -111,7 +111,9 @@ struct rondo__sim_device {
     pthread_t executor;
     uint64_t random;
     uint64_t limit, used;
-    rondo__sim_blocks live, quarantine;
+    rondo__sim_blocks live;
+    rondo__sim_block quarantine[RONDO__SIM_QUARANTINE_BLOCKS]; /* in order of freeing */
+    size_t quarantine_count;
     uint64_t quarantined; /* bytes */
     rondo__sim_stream *streams; /* in order of creation */
     uint64_t counts[RONDO__SIM_COUNT_OF];
