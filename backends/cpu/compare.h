@@ -69,10 +69,10 @@ static inline void compare_end(compare *c) {
     free(c);
 }
 
-/* Gone at the end of the test. */
+/* Gone at the end of the test. Null without memory. */
 static inline compare *compare_start(rondo_test *t, const char *set) {
     compare *c = calloc(1, sizeof *c);
-    if (!c) rondo_test_fail(t, __FILE__, __LINE__, "no memory for the test itself");
+    if (!c) return NULL; /* only where a test lets allocations fail */
     c->t = t;
     c->host = (rondo_host_api){.struct_size = sizeof c->host, .abi = RONDO_PLUGIN_ABI,
                                .allocator = *rondo_test_allocator(t), .status_make = rondo__status_make,
@@ -129,6 +129,7 @@ static inline void compare_operand_set(rondo_operand *operand, compare_operand *
     *operand = (rondo_operand){.dtype = dtype, .rank = rank, .dims = own->dims};
     own->bytes = (size_t)(elements * rondo__cpu_element_size(dtype));
     own->data = malloc(own->bytes ? own->bytes : 1);
+    if (!own->data) own->bytes = 0;
 }
 
 /* A float32 input of random numbers (or the bytes of another type), its value known to the planner or not. */
