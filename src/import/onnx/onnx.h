@@ -130,6 +130,8 @@ typedef struct rondo__onnx_node {
 const char *rondo__onnx_shown(rondo__onnx_context *context, rondo__pb_bytes text);
 /* "'name' (Type)"; nodes without a name are called by their first output. */
 const char *rondo__onnx_label(rondo__onnx_node *node);
+/* The text in field `number` of a message that may be broken: for naming what failed before its name was read. */
+rondo__pb_bytes rondo__onnx_field_text(rondo__pb_reader reader, uint32_t number);
 /* The same failure with words in front of its message. Null stays null. */
 rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
 RONDO_MUST_USE rondo_status rondo__onnx_text(rondo__arena *arena, rondo__pb_bytes bytes, const char **out_text);

@@ -45,6 +45,15 @@ rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) {
     return made;
 }
 
+rondo__pb_bytes rondo__onnx_field_text(rondo__pb_reader reader, uint32_t number) {
+    rondo__pb_bytes found = {0};
+    rondo__pb_field field;
+    while (rondo__pb_next(&reader, &field))
+        if (field.number == number && field.wire == RONDO__PB_BYTES) found = field.payload;
+    rondo_status_release(rondo__pb_end(&reader));
+    return found;
+}
+
 rondo_status rondo__onnx_text(rondo__arena *arena, rondo__pb_bytes bytes, const char **out_text) {
     return rondo__arena_string(arena, bytes.size ? (const char *)bytes.data : "", bytes.size, out_text);
 }

@@ -202,6 +202,7 @@ rondo_status rondo__onnx_tensor_read(rondo__onnx_context *context, const rondo__
     while (!status && rondo__pb_next(&walk, &field)) status = tensor_scan_field(context, &walk, &field, &scan);
     if (!status) status = rondo__pb_end(&walk);
     if (!status) status = tensor_check(context, &scan);
+    if (status && !out_tensor->name.size) out_tensor->name = rondo__onnx_field_text(*reader, TENSOR_NAME);
     return rondo__onnx_within(status, "tensor '%s'", rondo__onnx_shown(context, out_tensor->name));
 }
 

@@ -150,7 +150,9 @@ rondo_status rondo__onnx_info_read(rondo__onnx_context *context, const rondo__pb
     out_info->type.rank = -1;
     types_read read = {context, out_info};
     rondo__pb_reader walk = *reader;
-    return rondo__onnx_within(types_info(&read, &walk), "type of '%s'", rondo__onnx_shown(context, out_info->name));
+    rondo_status status = types_info(&read, &walk);
+    if (status && !out_info->name.size) out_info->name = rondo__onnx_field_text(*reader, 1);
+    return rondo__onnx_within(status, "type of '%s'", rondo__onnx_shown(context, out_info->name));
 }
 
 rondo_status rondo__onnx_info_matches(rondo__onnx_context *context, const rondo__onnx_info *info,
