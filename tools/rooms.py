@@ -67,7 +67,7 @@ def room_of(path):
 
 
 def is_test(path):
-    return path.endswith(("_test.c", "_fuzz.c"))
+    return path.endswith(("_test.c", "_fuzz.c", "_testing.h", "_testing.c"))
 
 
 def read(path):
