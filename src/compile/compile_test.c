@@ -328,6 +328,7 @@ static void add_product(pool *p, uint32_t a) {
     rondo_ir_value w = ct_random(p->f, 2, weights), bias = ct_random(p->f, 1, &weights[1]), made;
     made = CT_NODE(p->f, "MatMul", p->values[a], w);
     dims[rank - 1] = weights[1];
+    if (roll(p, 4) == 0) put(p, made, rank, dims); /* then it has other uses as well */
     if (roll(p, 2)) made = CT_NODE(p->f, "Add", made, bias);
     if (roll(p, 2)) made = CT_NODE(p->f, "Relu", made);
     put(p, made, rank, dims);
