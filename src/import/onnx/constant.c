@@ -88,7 +88,7 @@ rondo_status rondo__onnx_constant_node(rondo__onnx_node *node, const rondo__ir_c
         return RONDO__FAIL(CORRUPT, FILE, "node %s: a Constant has exactly one value, not %u", rondo__onnx_label(node),
                            node->attribute_message_count);
     bool found;
-    RONDO__TRY(rondo__onnx_within(constant_tensor(node, out_constant, &found), "node %s", rondo__onnx_label(node)));
+    RONDO__ONNX_TRY(constant_tensor(node, out_constant, &found), "node %s", rondo__onnx_label(node));
     if (found) return RONDO_OK;
     rondo_attribute attribute;
     RONDO__TRY(rondo__onnx_attribute_read(node, node->attribute_messages[0], false, &attribute));

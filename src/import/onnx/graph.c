@@ -220,8 +220,8 @@ static rondo_status graph_define_outputs(rondo__onnx_scope *scope, graph_parts *
             rondo__pb_bytes name = node->output_names[o];
             rondo_ir_value value;
             if (!name.size) continue;
-            RONDO__TRY(rondo__onnx_within(scope_define(scope, name, constant ? NULL : graph_type(parts, name), &value),
-                                          "node %s", rondo__onnx_label(node)));
+            RONDO__ONNX_TRY(scope_define(scope, name, constant ? NULL : graph_type(parts, name), &value), "node %s",
+                            rondo__onnx_label(node));
         }
         if (!constant) continue;
         const rondo__ir_constant *held = NULL;

@@ -134,6 +134,12 @@ const char *rondo__onnx_label(rondo__onnx_node *node);
 rondo__pb_bytes rondo__onnx_field_text(rondo__pb_reader reader, uint32_t number);
 /* The same failure with words in front of its message. Null stays null. */
 rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
+/* Returns the failure of an expression with words in front; they are made only then. */
+#define RONDO__ONNX_TRY(expression, ...)                                                     \
+    do {                                                                                     \
+        rondo_status rondo__try_status = (expression);                                       \
+        if (rondo__try_status) return rondo__onnx_within(rondo__try_status, __VA_ARGS__);    \
+    } while (0)
 RONDO_MUST_USE rondo_status rondo__onnx_text(rondo__arena *arena, rondo__pb_bytes bytes, const char **out_text);
 bool rondo__onnx_is(rondo__pb_bytes bytes, const char *text);
 

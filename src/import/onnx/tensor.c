@@ -203,7 +203,8 @@ rondo_status rondo__onnx_tensor_read(rondo__onnx_context *context, const rondo__
     if (!status) status = rondo__pb_end(&walk);
     if (!status) status = tensor_check(context, &scan);
     if (status && !out_tensor->name.size) out_tensor->name = rondo__onnx_field_text(*reader, TENSOR_NAME);
-    return rondo__onnx_within(status, "tensor '%s'", rondo__onnx_shown(context, out_tensor->name));
+    RONDO__ONNX_TRY(status, "tensor '%s'", rondo__onnx_shown(context, out_tensor->name));
+    return RONDO_OK;
 }
 
 /* --------------------------------------------------------------------------------------------------- the data */
@@ -320,8 +321,8 @@ static rondo_status tensor_fill(rondo__onnx_context *context, const rondo__onnx_
 
 rondo_status rondo__onnx_tensor_fill(rondo__onnx_context *context, const rondo__onnx_tensor *tensor,
                                      rondo__arena *arena, void *out) {
-    return rondo__onnx_within(tensor_fill(context, tensor, arena, out), "tensor '%s'",
-                              rondo__onnx_shown(context, tensor->name));
+    RONDO__ONNX_TRY(tensor_fill(context, tensor, arena, out), "tensor '%s'", rondo__onnx_shown(context, tensor->name));
+    return RONDO_OK;
 }
 
 static rondo_status tensor_constant(rondo__onnx_context *context, rondo_ir_graph *graph,
@@ -340,6 +341,7 @@ static rondo_status tensor_constant(rondo__onnx_context *context, rondo_ir_graph
 
 rondo_status rondo__onnx_tensor_constant(rondo__onnx_context *context, rondo_ir_graph *graph,
                                          const rondo__onnx_tensor *tensor, const rondo__ir_constant **out_constant) {
-    return rondo__onnx_within(tensor_constant(context, graph, tensor, out_constant), "tensor '%s'",
-                              rondo__onnx_shown(context, tensor->name));
+    RONDO__ONNX_TRY(tensor_constant(context, graph, tensor, out_constant), "tensor '%s'",
+                    rondo__onnx_shown(context, tensor->name));
+    return RONDO_OK;
 }

@@ -152,7 +152,8 @@ rondo_status rondo__onnx_info_read(rondo__onnx_context *context, const rondo__pb
     rondo__pb_reader walk = *reader;
     rondo_status status = types_info(&read, &walk);
     if (status && !out_info->name.size) out_info->name = rondo__onnx_field_text(*reader, 1);
-    return rondo__onnx_within(status, "type of '%s'", rondo__onnx_shown(context, out_info->name));
+    RONDO__ONNX_TRY(status, "type of '%s'", rondo__onnx_shown(context, out_info->name));
+    return RONDO_OK;
 }
 
 rondo_status rondo__onnx_info_matches(rondo__onnx_context *context, const rondo__onnx_info *info,
