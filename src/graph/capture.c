@@ -188,6 +188,16 @@ static rondo_status capture_prepare(rondo_graph *graph) {
     return rondo__ticket_prepare(&graph->ticket);
 }
 
+/* A stream that captures cannot be waited for, so memory that is freed during the capture would not wait for what the
+ * stream still had to do before it: that is waited for here. A failure of it stays with the stream. */
+static void capture_settle(rondo_stream *stream) {
+    if (rondo__device_is_inline(stream->device)) return;
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status = stream->device->table->stream->synchronize(stream->handle);
+    stream->pending = rondo__status_first(stream->pending, status);
+    rondo__mutex_unlock(&stream->mutex);
+}
+
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream, rondo_pool_id pool,
                                        rondo_capture_mode mode) {
     if (!graph || !stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "capture_begin needs a graph and a stream");
@@ -199,6 +209,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         if (status) rondo__graph_forget(graph);
     }
     if (!status) {
+        capture_settle(stream);
         graph->stream = stream;
         graph->thread = rondo__thread_id();
         graph->mode = mode;

@@ -326,6 +326,19 @@ static void test_memory_in_a_capture(rondo_test *t, const char *device) {
 }
 GT_BOTH(test_memory_in_a_capture)
 
+/* Work from before the capture uses memory that is freed during it: it has run by then. */
+static void test_free_during_a_capture(rondo_test *t, const char *device) {
+    capture_fixture c;
+    capture_open(t, &c, device);
+    T_OK(t, gt_add(&c.f, c.f.buffers[0], c.f.buffers[1], c.f.buffers[2]));
+    T_OK(t, gt_begin(&c.f, c.graph));
+    T_OK(t, gt_free(&c.f, 0));
+    T_OK(t, rondo_graph_abort(c.graph));
+    T_OK(t, rondo_stream_synchronize(c.f.stream));
+    T_NEAR(t, c.f.buffers[2][1], 102.0, 0.0);
+}
+GT_BOTH(test_free_during_a_capture)
+
 static int32_t count_call(void *user) {
     ++*(int *)user;
     return 0;
@@ -373,4 +386,4 @@ RONDO_TEST_MAIN(GT_ENTRIES(test_begin_checks), GT_ENTRIES(test_default_stream), 
                 GT_ENTRIES(test_end_on_another_thread), GT_ENTRIES(test_abort_from_another_thread),
                 GT_PLAIN_ENTRIES(test_abort_amid_recording), GT_ENTRIES(test_stream_released_while_capturing),
                 GT_ENTRIES(test_graph_released_while_capturing), GT_ENTRIES(test_replay_into_a_capture_is_refused),
-                GT_ENTRIES(test_memory_in_a_capture), GT_ENTRIES(test_every_kind_of_node))
+                GT_ENTRIES(test_memory_in_a_capture), GT_ENTRIES(test_free_during_a_capture), GT_ENTRIES(test_every_kind_of_node))

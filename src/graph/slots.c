@@ -210,20 +210,26 @@ rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_a
     slots_close_dead(graph);
     /* First the copies that are right before and after, then the change, then, if there is memory, only those needed. */
     RONDO__TRY(slots_make_edges(graph, true));
-    RONDO__TRY_NOTE(rondo__call_list_update(graph->list, node, arguments, argument_count), "update of graph '%s'",
-                    graph->name);
+    rondo_status status = rondo__call_list_update(graph->list, node, arguments, argument_count);
     RONDO__IGNORE(slots_make_edges(graph, false));
-    return RONDO_OK;
+    /* A slot that nobody mentioned may be mentioned now, and its memory gone long since: the next replay looks. */
+    atomic_store_explicit(&graph->watcher.stale, 1u, memory_order_seq_cst);
+    return rondo__status_note(status, "update of graph '%s'", graph->name);
+}
+
+/* Whether a replay touches the memory that the slot is bound to. */
+static bool slots_in_use(const rondo_graph *graph, uint32_t slot) {
+    const rondo__graph_slot *s = rondo__graph_slot_at(graph, slot);
+    bool covered;
+    if (s->policy == RONDO_SLOT_COPY) return s->copy_in != RONDO__GRAPH_NO_SLOT || s->copy_out != RONDO__GRAPH_NO_SLOT;
+    return rondo__call_list_slot_mentions(graph->list, slot, &covered) != 0;
 }
 
 rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
     char why[256];
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        bool covered;
-        if (!slot->reference.base || rondo__memory_alive(graph->device->memory, &slot->reference) ||
-            !rondo__call_list_slot_mentions(graph->list, i, &covered))
-            continue;
+        if (!slots_in_use(graph, i) || rondo__memory_alive(graph->device->memory, &slot->reference)) continue;
         rondo__memory_explain(graph->device->memory, &slot->reference, why, sizeof why);
         return RONDO__FAIL(STALE, MEMORY, "slot %u: address 0x%llx, %s, lies in memory that is gone: %s. Bind the slot anew",
                            (unsigned)i, (unsigned long long)slot->bound,
@@ -234,9 +240,7 @@ rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
 
 bool rondo__graph_slots_unverified(const rondo_graph *graph) {
     for (uint32_t i = 0; i < graph->slots.count; i++) {
-        bool covered;
-        if (!rondo__graph_slot_at(graph, i)->reference.base && rondo__call_list_slot_mentions(graph->list, i, &covered))
-            return true;
+        if (!rondo__graph_slot_at(graph, i)->reference.base && slots_in_use(graph, i)) return true;
     }
     return false;
 }

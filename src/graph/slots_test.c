@@ -276,6 +276,33 @@ static void test_update_after_the_declared_memory_went(rondo_test *t, const char
 }
 GT_BOTH(test_update_after_the_declared_memory_went)
 
+/* A slot that nobody mentions may lose its memory; the update that brings it back into use finds that out. */
+static void update_into_lost_slot(rondo_test *t, const char *device, rondo_slot_policy policy) {
+    slots_fixture s;
+    slots_open(t, &s, device);
+    slots_capture(&s, policy);
+    rondo_argument arguments[4] = {{gt_word(s.f.buffers[4]), GT_BYTES, RONDO_ACCESS_READ, 0},
+                                   {gt_word(s.f.buffers[1]), GT_BYTES, RONDO_ACCESS_READ, 0},
+                                   {gt_word(s.f.buffers[2]), GT_BYTES, RONDO_ACCESS_WRITE, 0},
+                                   {GT_FLOATS, 0, RONDO_ACCESS_VALUE, 0}};
+    T_OK(t, rondo_graph_bind(s.graph, 0, s.f.buffers[5]));
+    T_OK(t, rondo_graph_update(s.graph, 0, arguments, 4));
+    T_OK(t, gt_free(&s.f, 5));
+    T_OK(t, gt_replay(&s.f, s.graph));
+    T_FAILS(t, rondo_graph_update(s.graph, 9, arguments, 4), OUT_OF_RANGE, NULL);
+    T_OK(t, gt_replay(&s.f, s.graph));
+    T_NEAR(t, s.f.buffers[2][1], 401.0 + 101.0, 0.0);
+    arguments[0].word = gt_word(s.f.buffers[0]);
+    T_OK(t, rondo_graph_update(s.graph, 0, arguments, 4));
+    T_FAILS(t, rondo_graph_replay(s.graph, s.f.stream), STALE, "slot 0");
+}
+static void test_lost_rebind_slot(rondo_test *t, const char *device) {
+    update_into_lost_slot(t, device, RONDO_SLOT_REBIND);
+}
+static void test_lost_copy_slot(rondo_test *t, const char *device) { update_into_lost_slot(t, device, RONDO_SLOT_COPY); }
+GT_BOTH(test_lost_rebind_slot)
+GT_BOTH(test_lost_copy_slot)
+
 static void test_copy_buffers_go_with_the_graph(rondo_test *t, const char *device) {
     slots_fixture s;
     uint64_t bytes, before, with, after;
@@ -298,4 +325,5 @@ RONDO_TEST_MAIN(GT_ENTRIES(test_declare_checks), GT_ENTRIES(test_rebind), GT_ENT
                 GT_ENTRIES(test_stale_copy_slot), GT_ENTRIES(test_opaque_graph_refuses_bind),
                 GT_ENTRIES(test_bind_waits_for_the_replay), GT_ENTRIES(test_update_rebind_slot),
                 GT_ENTRIES(test_update_copy_slot), GT_ENTRIES(test_update_after_the_declared_memory_went),
+                GT_ENTRIES(test_lost_rebind_slot), GT_ENTRIES(test_lost_copy_slot),
                 GT_ENTRIES(test_copy_buffers_go_with_the_graph))
