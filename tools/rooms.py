@@ -2,7 +2,6 @@
 """The rooms: their level and what each may include, as data. A room may include itself, and rooms of a lower level that
 its row names. `public` are headers below include/rondo/; None means all."""
 import os
-import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -51,10 +50,14 @@ linux/audit.h linux/filter.h linux/seccomp.h link.h immintrin.h arm_neon.h cpuid
 
 
 def sources(*endings):
-    """Files of the tree, tracked or new, that are ours."""
-    listing = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT,
-                             stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
-    return sorted({name for name in listing if name.endswith(endings) and os.path.isfile(os.path.join(ROOT, name))})
+    """Files of the tree that are ours: what git would not ignore, without asking git (there may be none, and it may not
+    trust the owner of the tree)."""
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in ("out", "models", "__pycache__", "build")
+                            and not name.startswith("build-") and (not name.startswith(".") or name == ".ci"))
+        found += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(endings)]
+    return sorted(found)
 
 
 def room_of(path):
