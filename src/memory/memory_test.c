@@ -72,7 +72,7 @@ static void check_public_calls(rondo_test *t, const char *name) {
     T_FAILS(t, rondo_memory_allocate(NULL, 1, &a), INVALID_ARGUMENT, NULL);
     T_FAILS(t, rondo_memory_allocate(w.device, 1, NULL), INVALID_ARGUMENT, NULL);
     T_FAILS(t, rondo_memory_allocate(w.device, UINT64_MAX, &b), OUT_OF_MEMORY, NULL);
-    T_FAILS(t, rondo_memory_allocate(w.device, (uint64_t)1 << 62, &b), OUT_OF_MEMORY, NULL);
+    T_FAILS(t, rondo_memory_allocate(w.device, ((uint64_t)1 << 63) + 1, &b), OUT_OF_MEMORY, NULL);
     T_OK(t, rondo_memory_free(w.device, a));
     T_FAILS(t, rondo_memory_free(w.device, a), INVALID_ARGUMENT, "not the start");
     T_OK(t, rondo_memory_host_free(w.device, pinned));
