@@ -28,14 +28,15 @@
 #define RONDO__OPS_OUTPUTS(array) .outputs = array, .output_count = RONDO__OPS_COUNT(array)
 #define RONDO__OPS_ATTRIBUTES(array) .attributes = array, .attribute_count = RONDO__OPS_COUNT(array)
 
-/* The table, one line an operator, sorted by name as strcmp does. */
-#define RONDO__OPS_LIST(X)                                                                                             \
-    X(Abs)                                                                                                             \
-    X(Add) X(And) X(Cast) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) X(Div) X(Equal) X(Exp) X(Expand)    \
-        X(Flatten) X(Gather) X(Gemm) X(Greater) X(Identity) X(If) X(LSTM) X(LeakyRelu) X(Less) X(Log) X(MatMul) X(Max) \
-            X(Min) X(Mul) X(Neg) X(Not) X(Or) X(Pad) X(Pow) X(Reciprocal) X(ReduceMax) X(ReduceMean) X(ReduceSum)      \
-                X(Relu) X(Reshape) X(Shape) X(Sigmoid) X(Size) X(Slice) X(Softmax) X(Split) X(Sqrt) X(Squeeze) X(Sub)  \
-                    X(Tanh) X(Transpose) X(Unsqueeze) X(Where)
+/* The table, sorted by name as strcmp does. */
+/* clang-format off */
+#define RONDO__OPS_LIST(X)                                                                                           \
+    X(Abs) X(Add) X(And) X(Cast) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) X(Div) X(Equal) X(Exp)     \
+    X(Expand) X(Flatten) X(Gather) X(Gemm) X(Greater) X(Identity) X(If) X(LSTM) X(LeakyRelu) X(Less) X(Log)          \
+    X(MatMul) X(Max) X(Min) X(Mul) X(Neg) X(Not) X(Or) X(Pad) X(Pow) X(Reciprocal) X(ReduceMax) X(ReduceMean)        \
+    X(ReduceSum) X(Relu) X(Reshape) X(Shape) X(Sigmoid) X(Size) X(Slice) X(Softmax) X(Split) X(Sqrt) X(Squeeze)      \
+    X(Sub) X(Tanh) X(Transpose) X(Unsqueeze) X(Where)
+/* clang-format on */
 #define RONDO__OPS_DECLARE(name) extern const rondo__ops_prototype rondo__ops_##name;
 RONDO__OPS_LIST(RONDO__OPS_DECLARE)
 #undef RONDO__OPS_DECLARE

@@ -147,8 +147,8 @@ static rondo_status shape_infer_unsqueeze(rondo__ops_infer *infer) {
     uint32_t mask;
     int64_t count = axes->rank == 1 ? axes->dims[0] : 0;
     if (count > RONDO_RANK_MAX - input->rank) {
-        return RONDO__OPS_FAIL(infer, UNSUPPORTED, "the result has rank %lld, the limit is %d",
-                               (long long)count + input->rank, RONDO_RANK_MAX);
+        return RONDO__OPS_FAIL(infer, UNSUPPORTED, "%d axes and %lld more are above the limit of %d", input->rank,
+                               (long long)count, RONDO_RANK_MAX);
     }
     int32_t rank = input->rank + (int32_t)count;
     RONDO__TRY(rondo__ops_axes(infer, 1, rank, false, &mask));
