@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Edges: one a pair, however often and in whatever order they are asked for. */
+#include "memory/watch.h"
+
+#include "harness/harness.h"
+
+#define MANY 40u
+
+typedef struct crowd {
+    rondo__watch watch;
+    rondo__allocation allocations[MANY];
+    rondo__memory_watcher watchers[MANY];
+} crowd;
+
+static crowd the_crowd;
+
+static void crowd_close(crowd *c) { rondo__watch_deinit(&c->watch); }
+
+static crowd *crowd_open(rondo_test *t) {
+    crowd *c = &the_crowd;
+    *c = (crowd){0};
+    rondo__watch_init(&c->watch, rondo_test_allocator(t));
+    for (uint32_t i = 0; i < MANY; i++) {
+        c->allocations[i] = (rondo__allocation){(i + 1) * 64, 64, i + 1, NULL};
+        rondo__memory_watcher_init(&c->watchers[i], i + 1);
+    }
+    T_DEFER(t, crowd_close, c);
+    return c;
+}
+
+static size_t edges_of(const rondo__memory_watcher *watcher) {
+    size_t count = 0;
+    for (const rondo__memory_edge *edge = watcher->edges; edge; edge = edge->watcher_next) count++;
+    return count;
+}
+
+static void test_one_edge_a_pair(rondo_test *t) {
+    crowd *c = crowd_open(t);
+    for (int pass = 0; pass < 3; pass++) {
+        for (uint32_t i = 0; i < MANY; i++) {
+            for (uint32_t j = 0; j < MANY; j++) {
+                /* Watchers take turns, as captures side by side do. */
+                T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[(j + i) % MANY]));
+            }
+        }
+        T_EQ(t, c->watch.count, MANY * MANY);
+    }
+    T_EQ(t, edges_of(&c->watchers[7]), MANY);
+    rondo__watch_freed(&c->watch, &c->allocations[3]);
+    T_EQ(t, c->watch.count, MANY * (MANY - 1));
+    T_EQ(t, edges_of(&c->watchers[7]), MANY - 1);
+    T_TRUE(t, c->allocations[3].edges == NULL);
+    rondo__watch_drop(&c->watch, &c->watchers[7]);
+    rondo__watch_drop(&c->watch, &c->watchers[7]);
+    T_EQ(t, c->watch.count, (MANY - 1) * (MANY - 1));
+    for (uint32_t j = 0; j < MANY; j++) T_EQ(t, atomic_load(&c->watchers[j].stale), 1);
+    for (uint32_t i = 0; i < MANY; i++) {
+        for (const rondo__memory_edge *edge = c->allocations[i].edges; edge; edge = edge->allocation_next) {
+            T_TRUE(t, edge->allocation == &c->allocations[i] && edge->watcher != &c->watchers[7]);
+        }
+    }
+}
+
+static void test_only_those_who_watch_are_told(rondo_test *t) {
+    crowd *c = crowd_open(t);
+    for (uint32_t i = 0; i < MANY; i++) {
+        for (uint32_t j = i % 3; j < MANY; j += 3) {
+            T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[j]));
+        }
+    }
+    rondo__watch_freed(&c->watch, &c->allocations[4]);
+    for (uint32_t j = 0; j < MANY; j++) T_EQ(t, atomic_load(&c->watchers[j].stale), j % 3 == 1);
+}
+
+RONDO_TEST_MAIN(T(test_one_edge_a_pair), T(test_only_those_who_watch_are_told))
