@@ -264,6 +264,11 @@ static void test_branches(rondo_test *t) {
     T_TRUE(t, again != got && rondo__ir_value_at(inner, again)->outer == a);
     T_OK(t, rondo__ir_value_outer(inner, b, &again));
     T_EQ(t, rondo__ir_value_at(inner, again)->outer, b);
+    rondo_ir_value map[2] = {a, a}; /* the same by a map, back again */
+    rondo__ir_values_replace(g, map);
+    T_EQ(t, rondo__ir_value_at(inner, got)->outer, a);
+    T_OK(t, rondo__ir_value_outer(inner, b, &again));
+    T_TRUE(t, again != got && rondo__ir_value_at(inner, again)->outer == b);
     deep = inner;
     for (uint32_t depth = 2; depth < RONDO__IR_DEPTH_MAX; depth++) {
         T_OK(t, rondo__ir_graph_create(rondo_test_allocator(t), NULL, "deeper", deep, &deep));

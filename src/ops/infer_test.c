@@ -271,6 +271,8 @@ static const char *const by_hand[] = {
     "Squeeze | f32[1,2] i64[1]{9223372036854775807} | 1 | refused",
     "Squeeze | f32[1,2] i64[1]{-9223372036854775808} | 1 | refused",
     "Squeeze | f32[1,2,1] i64[2]{0,-3} | 1 | f32[2,1]",
+    "Transpose perm=I1,1 | f32[2,3] | 1 | refused",
+    "Transpose perm=I0,2 | f32[2,3] | 1 | refused",
     "Concat axis=i0 | f32[] f32[] | 1 | refused",
     "Flatten axis=i0 | f32[] | 1 | f32[1,1]",
     "ConstantOfShape | i64[0] | 1 | f32[]",
