@@ -42,7 +42,7 @@ static void files_each(rondo_test *t, const char *folder, const char *ending, fi
     importer in;
     importer_init(&in, t);
     char place[512], path[1024];
-    if (!files_folder(folder, place, sizeof place)) rondo_test_skip(t, "%s is not found from here", folder);
+    if (!files_folder(folder, place, sizeof place)) rondo_test_skip(t, "%s is not found from here: RONDO_SOURCE says where the project is", folder);
     struct dirent **entries = NULL;
     int count = scandir(place, &entries, NULL, alphasort), visited = 0;
     T_TRUE(t, count > 0);
@@ -124,7 +124,7 @@ static void test_hostile(rondo_test *t) {
     importer in;
     rondo_instance *instance = importer_init(&in, t);
     char folder[512], path[1024], line[512];
-    if (!files_folder("tests/data/onnx/hostile", folder, sizeof folder)) rondo_test_skip(t, "the files are not found");
+    if (!files_folder("tests/data/onnx/hostile", folder, sizeof folder)) rondo_test_skip(t, "tests/data/onnx/hostile is not found from here: RONDO_SOURCE says where the project is");
     (void)snprintf(path, sizeof path, "%s/expected.txt", folder);
     FILE *expected = fopen(path, "r");
     T_TRUE(t, expected);

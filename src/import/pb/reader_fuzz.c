@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     rondo__pb_budget budget;
     rondo__pb_reader reader;
     rondo__pb_budget_init(&budget, data);
-    budget.fields = 100000;
+    budget.fields = 10000;
     rondo__pb_reader_init(&reader, data, size, &budget);
     return reader_fuzz_walk(&reader) == UINT64_MAX ? -1 : 0;
 }
