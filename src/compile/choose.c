@@ -46,7 +46,8 @@ rondo_status rondo__compile_absorb(rondo__compile_state *state, rondo_ir_node no
     rondo__ir_node_data *gone = rondo__ir_node_at(graph, absorbed);
     void *inputs = NULL, *attributes = NULL;
     RONDO__TRY(rondo__arena_copy(&graph->arena, fused->inputs, fused->input_count * sizeof *fused->inputs, &inputs));
-    RONDO__TRY(rondo__arena_allocate_array(&graph->arena, fused->attribute_count, sizeof(rondo_attribute), &attributes));
+    RONDO__TRY(
+        rondo__arena_allocate_array(&graph->arena, fused->attribute_count, sizeof(rondo_attribute), &attributes));
     for (uint32_t i = 0; i < fused->attribute_count; i++) {
         RONDO__TRY(rondo__ir_attribute_copy(graph, &fused->attributes[i], (rondo_attribute *)attributes + i));
     }

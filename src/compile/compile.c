@@ -54,7 +54,8 @@ static rondo_status compile_options(const rondo_compile_options *given, rondo_co
     uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
     if (given) {
         if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: struct_size is 0: start with its _INIT macro");
+            return RONDO__FAIL(INVALID_ARGUMENT, NONE,
+                               "rondo_compile_options: struct_size is 0: start with its _INIT macro");
         }
         memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
         options.struct_size = (uint32_t)sizeof options;
@@ -71,7 +72,8 @@ static rondo_status compile_options(const rondo_compile_options *given, rondo_co
 
 rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kernel_set *kernels,
                             const rondo__kernel_set *folder, const char *target, const rondo_ir_graph *graph,
-                            const rondo_compile_options *options, rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
+                            const rondo_compile_options *options, rondo_ir_graph **out_compiled,
+                            rondo_plan **out_plan) {
     rondo__compile_state state = {
         .allocator = *allocator, .kernels = kernels, .folder = folder, .target = target, .source = graph};
     RONDO__TRY(compile_options(options, &state.options));

@@ -9,9 +9,9 @@
 #include "kernel/kernel.h"
 #include "plan/plan.h"
 
-/* As rondo_compile. `kernels`: where the plan's kernels are looked for, best first. `folder`: host kernels that evaluate
- * what is constant ("ref"). `target` is written into the plan. options may be null. The results keep a reference to
- * `graph`, whose constants they share. */
+/* As rondo_compile. `kernels`: where the plan's kernels are looked for, best first. `folder`: host kernels that
+ * evaluate what is constant ("ref"). `target` is written into the plan. options may be null. The results keep a
+ * reference to `graph`, whose constants they share. */
 RONDO_MUST_USE rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kernel_set *kernels,
                                            const rondo__kernel_set *folder, const char *target,
                                            const rondo_ir_graph *graph, const rondo_compile_options *options,

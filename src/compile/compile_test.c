@@ -56,7 +56,8 @@ static void sizes(rondo_test *t) {
     T_EQ(t, f.plan->inputs[0].dims[0], 4);
     T_OK(t, with_dims(&f, 3, d));
     T_FAILS(t, with_dims(&f, 1, d), INVALID_ARGUMENT, "input 'x': axis 1 is open in the model: give its size as x.1=N");
-    T_FAILS(t, with_dims(&f, 1, d + 1), INVALID_ARGUMENT, "'batch', is open in the model: give its size as x.0=N or batch=N");
+    T_FAILS(t, with_dims(&f, 1, d + 1), INVALID_ARGUMENT,
+            "'batch', is open in the model: give its size as x.0=N or batch=N");
     d[2].size = 6;
     T_FAILS(t, with_dims(&f, 3, d), INVALID_ARGUMENT, "size 'batch' is 4 by input 'x' and 6 by name");
     d[2] = (rondo_dim_binding){"y", NULL, 2, 1, 0};
@@ -104,17 +105,18 @@ static void branching_graph(compile_fixture *f, rondo_ir_value *out_x) {
             T_OK(f->t, rondo__ir_value_add(branch, "list", NULL, &unknown, &list));
             T_OK(f->t, rondo__ir_value_add(branch, "shape", NULL, &unknown, &shape));
             rondo_attribute axis = ct_int("axis", 0);
-            T_OK(f->t, rondo__ir_node_add(branch, "Unsqueeze", NULL, (rondo_ir_value[]){outer_n, one}, 2, &list, 1, NULL,
+            T_OK(f->t, rondo__ir_node_add(branch, "Unsqueeze", NULL, (rondo_ir_value[]){outer_n, one}, 2, &list, 1,
+                                          NULL, 0, NULL));
+            T_OK(f->t, rondo__ir_node_add(branch, "Concat", NULL, (rondo_ir_value[]){list, rest}, 2, &shape, 1, &axis,
+                                          1, NULL));
+            T_OK(f->t, rondo__ir_node_add(branch, "Reshape", NULL, (rondo_ir_value[]){outer, shape}, 2, &made, 1, NULL,
                                           0, NULL));
-            T_OK(f->t, rondo__ir_node_add(branch, "Concat", NULL, (rondo_ir_value[]){list, rest}, 2, &shape, 1, &axis, 1,
-                                          NULL));
-            T_OK(f->t, rondo__ir_node_add(branch, "Reshape", NULL, (rondo_ir_value[]){outer, shape}, 2, &made, 1, NULL, 0,
-                                          NULL));
         } else {
             T_OK(f->t, rondo__ir_node_add(branch, "Neg", NULL, &outer, 1, &made, 1, NULL, 0, NULL));
         }
         T_OK(f->t, rondo__ir_output_add(branch, made, NULL));
-        branches[i] = (rondo_attribute){.name = i ? "else_branch" : "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
+        branches[i] =
+            (rondo_attribute){.name = i ? "else_branch" : "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
         branches[i].value.graph = branch;
     }
     rondo_ir_value result = RONDO_IR_NONE, sum = RONDO_IR_NONE;
@@ -130,8 +132,9 @@ static void branching_graph(compile_fixture *f, rondo_ir_value *out_x) {
 
 static rondo_status with_value(compile_fixture *f, const int64_t *n, uint32_t flags) {
     static const int64_t spare[2] = {7, 8}, two[1] = {2};
-    rondo_tensor_view views[2] = {{.data = (void *)(uintptr_t)n, .dtype = RONDO_DTYPE_I64},
-                                  {.data = (void *)(uintptr_t)spare, .dtype = RONDO_DTYPE_I64, .rank = 1, .shape = two}};
+    rondo_tensor_view views[2] = {
+        {.data = (void *)(uintptr_t)n, .dtype = RONDO_DTYPE_I64},
+        {.data = (void *)(uintptr_t)spare, .dtype = RONDO_DTYPE_I64, .rank = 1, .shape = two}};
     rondo_value_binding values[2] = {{"n", &views[0]}, {"spare", &views[1]}};
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
     options.flags = flags;
@@ -182,7 +185,8 @@ static void values_are_checked(rondo_test *t) {
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
     options.values = values;
     options.value_count = 1;
-    T_FAILS(t, ct_try(&f, &f.ref, &options), INVALID_ARGUMENT, "input 'n' has the type int64, its value is given as int32");
+    T_FAILS(t, ct_try(&f, &f.ref, &options), INVALID_ARGUMENT,
+            "input 'n' has the type int64, its value is given as int32");
     view.dtype = RONDO_DTYPE_I64;
     view.rank = 1;
     view.shape = &one;
@@ -231,7 +235,8 @@ static void every_node_without_a_kernel(rondo_test *t) {
 static void sizes_that_do_not_fit(rondo_test *t) {
     compile_fixture f;
     ct_open(t, &f);
-    rondo_ir_value x = ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(2)), y = ct_input(&f, "y", RONDO_DTYPE_F32, CT_DIMS(3));
+    rondo_ir_value x = ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(2)),
+                   y = ct_input(&f, "y", RONDO_DTYPE_F32, CT_DIMS(3));
     rondo_ir_value sum = RONDO_IR_NONE;
     ct_nodes(&f, "sum", "Add", (rondo_ir_value[]){x, y}, 2, NULL, 0, &sum, 1);
     ct_output(&f, sum, NULL);
@@ -276,7 +281,8 @@ static void add_shaped(pool *p, uint32_t a) {
         return;
     }
     case 1: { /* a slice of one axis */
-        int64_t from = (int64_t)roll(p, (uint64_t)dims[axis]), to = from + 1 + (int64_t)roll(p, (uint64_t)(dims[axis] - from));
+        int64_t from = (int64_t)roll(p, (uint64_t)dims[axis]),
+                to = from + 1 + (int64_t)roll(p, (uint64_t)(dims[axis] - from));
         dims[axis] = to - from;
         put(p, CT_NODE(f, "Slice", v, CT_I64(f, from), CT_I64(f, to), CT_I64(f, axis)), rank, dims);
         return;
@@ -364,7 +370,8 @@ static void grow(pool *p) {
         }
     }
     /* One in ten constants only, one in ten an input as it is. */
-    if (roll(p, 10) == 0) put(p, CT_NODE(p->f, "Neg", ct_random(p->f, 1, (const int64_t[]){3})), 1, (const int64_t[]){3});
+    if (roll(p, 10) == 0)
+        put(p, CT_NODE(p->f, "Neg", ct_random(p->f, 1, (const int64_t[]){3})), 1, (const int64_t[]){3});
     uint32_t outputs = 1 + (uint32_t)roll(p, 4);
     for (uint32_t i = 0; i < outputs; i++) {
         char name[8] = {'o', (char)('0' + i), 0};

@@ -68,7 +68,8 @@ static inline void ct_open(rondo_test *t, compile_fixture *f) {
 }
 
 /* Dims of a small tensor: CT_DIMS(2, 3). */
-#define CT_DIMS(...) (int32_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
+#define CT_DIMS(...) \
+    (int32_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 
 static inline rondo_ir_value ct_input(compile_fixture *f, const char *name, rondo_dtype dtype, int32_t rank,
                                       const int64_t *dims) {
@@ -83,7 +84,7 @@ static inline rondo_ir_value ct_constant(compile_fixture *f, rondo_dtype dtype, 
     T_OK(f->t, rondo_ir_graph_add_constant(f->graph, NULL, dtype, rank, dims, data, &value));
     return value;
 }
-#define CT_I64(f, ...)                                                                                     \
+#define CT_I64(f, ...)                                                                                           \
     ct_constant(f, RONDO_DTYPE_I64, 1, (const int64_t[]){(int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / 8)}, \
                 (const int64_t[]){__VA_ARGS__})
 
@@ -111,11 +112,11 @@ static inline rondo_ir_value ct_node(compile_fixture *f, const char *operator_na
     ct_nodes(f, NULL, operator_name, inputs, input_count, attribute, attribute ? 1 : 0, &output, 1);
     return output;
 }
-#define CT_NODE(f, name, ...)                                  \
-    ct_node(f, name, (const rondo_ir_value[]){__VA_ARGS__},    \
+#define CT_NODE(f, name, ...)                               \
+    ct_node(f, name, (const rondo_ir_value[]){__VA_ARGS__}, \
             (uint32_t)(sizeof((const rondo_ir_value[]){__VA_ARGS__}) / sizeof(rondo_ir_value)), NULL)
-#define CT_NODE_WITH(f, attribute, name, ...)                  \
-    ct_node(f, name, (const rondo_ir_value[]){__VA_ARGS__},    \
+#define CT_NODE_WITH(f, attribute, name, ...)               \
+    ct_node(f, name, (const rondo_ir_value[]){__VA_ARGS__}, \
             (uint32_t)(sizeof((const rondo_ir_value[]){__VA_ARGS__}) / sizeof(rondo_ir_value)), attribute)
 
 static inline rondo_attribute ct_int(const char *name, int64_t value) {
@@ -134,7 +135,8 @@ static inline void ct_output(compile_fixture *f, rondo_ir_value value, const cha
     T_OK(f->t, rondo_ir_graph_add_output(f->graph, value, name));
 }
 
-static inline rondo_status ct_try(compile_fixture *f, const rondo__kernel_set *set, const rondo_compile_options *options) {
+static inline rondo_status ct_try(compile_fixture *f, const rondo__kernel_set *set,
+                                  const rondo_compile_options *options) {
     ct_drop(f);
     return rondo__compile(rondo_test_allocator(f->t), set, &f->ref, "test", f->graph, options, &f->compiled, &f->plan);
 }

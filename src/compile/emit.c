@@ -58,8 +58,7 @@ static rondo_status emit_attribute(rondo_plan *plan, const rondo_attribute *from
     *to = *from;
     RONDO__TRY(emit_string(plan, from->name, &to->name));
     switch (from->kind) {
-    case RONDO_ATTRIBUTE_STRING:
-        return emit_strings(plan, &from->value.s, 1, &to->value.s);
+    case RONDO_ATTRIBUTE_STRING: return emit_strings(plan, &from->value.s, 1, &to->value.s);
     case RONDO_ATTRIBUTE_INTS:
         RONDO__TRY(rondo__arena_copy(&plan->arena, from->value.ints, from->count * sizeof(int64_t), &memory));
         to->value.ints = memory;
@@ -72,10 +71,8 @@ static rondo_status emit_attribute(rondo_plan *plan, const rondo_attribute *from
         RONDO__TRY(rondo__arena_allocate_array(&plan->arena, from->count, sizeof(rondo_string), &memory));
         to->value.strings = memory;
         return emit_strings(plan, from->value.strings, from->count, memory);
-    case RONDO_ATTRIBUTE_TENSOR:
-        return emit_tensor(plan, from->value.tensor, &to->value.tensor);
-    default:
-        return RONDO_OK;
+    case RONDO_ATTRIBUTE_TENSOR: return emit_tensor(plan, from->value.tensor, &to->value.tensor);
+    default: return RONDO_OK;
     }
 }
 
@@ -156,8 +153,8 @@ static rondo_status emit_buffers(rondo__emit *e, rondo_plan *plan) {
     for (uint32_t i = 0; i < plan->output_count; i++) {
         if (plan->outputs[i].buffer != RONDO__PLAN_NONE) continue;
         rondo__plan_buffer *b = &plan->buffers[plan->buffer_count];
-        *b = (rondo__plan_buffer){.name = plan->outputs[i].name, .kind = RONDO__PLAN_OUTPUT, .slot = i,
-                                  .bytes = plan->outputs[i].bytes};
+        *b = (rondo__plan_buffer){
+            .name = plan->outputs[i].name, .kind = RONDO__PLAN_OUTPUT, .slot = i, .bytes = plan->outputs[i].bytes};
         plan->outputs[i].buffer = plan->buffer_count++;
     }
     return RONDO_OK;
@@ -223,8 +220,7 @@ static rondo_status emit_guards(rondo__emit *e, rondo_plan *plan) {
         const rondo__compile_binding *binding = &e->state->bindings[i];
         if (!binding->needed) continue;
         RONDO__TRY(rondo__arena_copy(&plan->arena, binding->constant->data, binding->constant->bytes, &memory));
-        plan->guards[plan->guard_count++] =
-            (rondo__plan_guard){binding->input, 1, memory, binding->constant->bytes};
+        plan->guards[plan->guard_count++] = (rondo__plan_guard){binding->input, 1, memory, binding->constant->bytes};
     }
     return RONDO_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the finished graph to a plan, in four moves: where values lie (emit_storage.c), which steps there are and who runs
- * them (emit_steps.c), where storages lie in the arena (emit_memory.c), and writing it down (emit.c). Private to this room.
+ * From the finished graph to a plan, in four moves: where values lie (emit_storage.c), which steps there are and who
+ * runs them (emit_steps.c), where storages lie in the arena (emit_memory.c), and writing it down (emit.c). Private to
+ * this room.
  *
  * A storage is a piece of memory of its own: an input, a constant, or what a step makes. A value lies in one storage at
  * an offset; values that are views of each other share one. */
@@ -24,14 +25,14 @@ typedef struct rondo__emit_value {
     rondo_ir_value root;
     uint64_t offset; /* into the root's storage */
     rondo__emit_kind kind;
-    uint32_t slot;   /* of inputs and outputs */
-    uint32_t buffer; /* in the plan */
+    uint32_t slot;        /* of inputs and outputs */
+    uint32_t buffer;      /* in the plan */
     uint32_t first, last; /* steps that use it; first > last: none */
-    uint64_t arena;  /* offset in the arena, of temporaries */
-    uint32_t chain;  /* root that it shares memory with by running in place; itself at first */
-    bool read;       /* a step needs the bytes of this constant when it runs */
-    bool is_output;  /* some graph output lies in it */
-    bool placed;     /* is part of another storage */
+    uint64_t arena;       /* offset in the arena, of temporaries */
+    uint32_t chain;       /* root that it shares memory with by running in place; itself at first */
+    bool read;            /* a step needs the bytes of this constant when it runs */
+    bool is_output;       /* some graph output lies in it */
+    bool placed;          /* is part of another storage */
 } rondo__emit_value;
 
 /* A node, or a copy of one value. */
@@ -39,7 +40,7 @@ typedef struct rondo__emit_step {
     rondo__ir_node_data node; /* operands are values of the graph; of a copy: Identity */
     rondo_ir_value copy_into; /* of a copy that writes a piece of a storage: that root, else RONDO_IR_NONE */
     uint64_t copy_offset;
-    uint32_t copy_output;     /* of a copy for graph output i: i, else RONDO__PLAN_NONE */
+    uint32_t copy_output; /* of a copy for graph output i: i, else RONDO__PLAN_NONE */
     rondo__compile_choice choice;
     uint64_t scratch_offset;
 } rondo__emit_step;
@@ -48,7 +49,7 @@ typedef struct rondo__emit {
     rondo__compile_state *state;
     rondo_ir_graph *graph;
     rondo__emit_value *values;
-    uint8_t *nodes; /* RONDO__EMIT_NODE_*, one a node */
+    uint8_t *nodes;                /* RONDO__EMIT_NODE_*, one a node */
     rondo_ir_value *output_copies; /* for each graph output: RONDO_IR_NONE when made in place, else the value to copy */
     rondo__buffer steps;           /* rondo__emit_step */
     rondo__compile_request request;

@@ -78,9 +78,9 @@ static rondo_status emit_steps_choose(rondo__emit *e) {
         rondo__emit_step *step = rondo__emit_step_at(e, s);
         rondo_status status = RONDO_OK;
         if ((uint64_t)step->node.input_count + step->node.output_count + 2u > RONDO_ARGUMENT_MAX) {
-            status = RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s' (%s) has %u operands, a call takes %d", step->node.name,
-                                 step->node.operator_name, step->node.input_count + step->node.output_count,
-                                 RONDO_ARGUMENT_MAX - 2);
+            status = RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s' (%s) has %u operands, a call takes %d",
+                                 step->node.name, step->node.operator_name,
+                                 step->node.input_count + step->node.output_count, RONDO_ARGUMENT_MAX - 2);
         } else {
             status = rondo__compile_choose(e->state, &e->request, &step->node, &step->choice);
         }

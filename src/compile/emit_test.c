@@ -40,7 +40,8 @@ static void strided_pieces_are_steps(rondo_test *t) {
     for (int i = 0; i < 24; i++) x[i] = ct_float(t);
     rondo_ir_value v = ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(4, 6));
     ct_output(&f, CT_NODE(&f, "Neg", CT_NODE(&f, "Slice", v, CT_I64(&f, 1), CT_I64(&f, 4), CT_I64(&f, 1))), "a");
-    ct_output(&f, CT_NODE(&f, "Neg", CT_NODE(&f, "Slice", v, CT_I64(&f, 0), CT_I64(&f, 4), CT_I64(&f, 0), CT_I64(&f, 2))),
+    ct_output(&f,
+              CT_NODE(&f, "Neg", CT_NODE(&f, "Slice", v, CT_I64(&f, 0), CT_I64(&f, 4), CT_I64(&f, 0), CT_I64(&f, 2))),
               "b");
     rondo_attribute axis1 = ct_int("axis", 1);
     ct_output(&f, CT_NODE(&f, "Neg", CT_NODE_WITH(&f, &axis1, "Gather", v, CT_I64(&f, 0, 1))), "c");
@@ -101,7 +102,8 @@ static void very_many_parts(rondo_test *t) {
     ct_compile(&f, &f.ref, 0);
     void *outputs[1];
     ct_run(&f, &f.ref, (void *[]){x}, outputs);
-    for (int i = 0; i < 100; i++) T_TRUE(t, ((float *)outputs[0])[2 * i + 1] == (i % 3 == 0 && i % 2 == 0 ? 2 : i % 3 ? -2 : 2));
+    for (int i = 0; i < 100; i++)
+        T_TRUE(t, ((float *)outputs[0])[2 * i + 1] == (i % 3 == 0 && i % 2 == 0 ? 2 : i % 3 ? -2 : 2));
 }
 
 static void outputs_are_made_in_place(rondo_test *t) {
@@ -157,7 +159,8 @@ static void empty_tensors(rondo_test *t) {
     float x[2] = {1, 2};
     ct_open(t, &f);
     rondo_attribute axis = ct_int("axis", 0);
-    rondo_ir_value v = ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(2)), e = ct_input(&f, "e", RONDO_DTYPE_F32, CT_DIMS(0));
+    rondo_ir_value v = ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(2)),
+                   e = ct_input(&f, "e", RONDO_DTYPE_F32, CT_DIMS(0));
     ct_output(&f, CT_NODE_WITH(&f, &axis, "Concat", e, CT_NODE(&f, "Neg", v), CT_NODE(&f, "Exp", e)), "y");
     ct_output(&f, CT_NODE(&f, "Relu", e), "empty");
     ct_output(&f, e, "same");
@@ -168,6 +171,6 @@ static void empty_tensors(rondo_test *t) {
     }
 }
 
-RONDO_TEST_MAIN(T(views_are_no_steps), T(strided_pieces_are_steps), T(parts_are_made_in_the_whole), T(parts_that_cannot),
-                T(very_many_parts), T(outputs_are_made_in_place), T(memory_is_used_again),
+RONDO_TEST_MAIN(T(views_are_no_steps), T(strided_pieces_are_steps), T(parts_are_made_in_the_whole),
+                T(parts_that_cannot), T(very_many_parts), T(outputs_are_made_in_place), T(memory_is_used_again),
                 T(what_lives_on_is_not_overwritten), T(empty_tensors))

@@ -58,8 +58,8 @@ rondo_status rondo__compile_evaluate(rondo__compile_state *state, const rondo__c
     bool fits = false, empty = true;
     void *memory = NULL;
     *out_done = false;
-    RONDO__TRY(rondo__arena_allocate_array(&state->arena, (size_t)r->input_count + r->output_count, sizeof(void *),
-                                           &memory));
+    RONDO__TRY(
+        rondo__arena_allocate_array(&state->arena, (size_t)r->input_count + r->output_count, sizeof(void *), &memory));
     const void **inputs = memory;
     void **outputs = (void **)memory + r->input_count;
     RONDO__TRY(evaluate_outputs(state, request, outputs, &fits));

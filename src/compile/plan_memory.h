@@ -14,8 +14,8 @@ typedef struct rondo__layout_interval {
     uint64_t offset;      /* out: aligned to RONDO__LAYOUT_ALIGNMENT */
 } rondo__layout_interval;
 
-/* Intervals that share a step get distinct ranges. Two ways are tried, largest first and in order of time, each into the
- * tightest gap; the smaller result is kept. *out_bound is the most that is alive at one step: no plan is smaller.
+/* Intervals that share a step get distinct ranges. Two ways are tried, largest first and in order of time, each into
+ * the tightest gap; the smaller result is kept. *out_bound is the most that is alive at one step: no plan is smaller.
  * OUT_OF_RANGE when the sum overflows. */
 RONDO_MUST_USE rondo_status rondo__plan_memory(const rondo_allocator *allocator, rondo__layout_interval *intervals,
                                                size_t count, uint64_t *out_total, uint64_t *out_bound);

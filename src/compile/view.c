@@ -74,30 +74,44 @@ static bool view_transpose(const rondo__ir_node_data *node, const view_shape *in
     return true;
 }
 
-/* All axes before the outermost one that is cut have size 1, and steps are 1: one piece. The start follows from where
- * the cut begins. */
-static bool view_slice(const rondo_ir_graph *graph, const rondo__ir_node_data *node, const view_shape *in,
-                       const view_shape *out, uint64_t *offset) {
+/* Where each axis of a Slice begins; false when that is not known, or what it takes is not in one piece for its steps.
+ * */
+static bool view_slice_starts(const rondo_ir_graph *graph, const rondo__ir_node_data *node, const view_shape *in,
+                              const view_shape *out, int64_t *start_of) {
     const rondo__ir_constant *starts = view_constant(graph, node, 1), *axes = view_constant(graph, node, 3),
                              *steps = view_constant(graph, node, 4);
-    if (!view_is_ints(starts) || in->rank != out->rank) return false;
-    if (node->input_count > 3 && node->inputs[3] != RONDO_IR_NONE && !view_is_ints(axes)) return false;
-    if (node->input_count > 4 && node->inputs[4] != RONDO_IR_NONE && !view_is_ints(steps)) return false;
+    if (!view_is_ints(starts)) return false;
     size_t count = view_count(starts);
-    if ((axes && view_count(axes) != count) || (steps && view_count(steps) != count)) return false;
-    int64_t start_of[RONDO_RANK_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         int32_t axis = 0;
+        int64_t step = steps ? view_int(steps, i) : 1;
         if (!view_axis(axes ? view_int(axes, i) : (int64_t)i, in->rank, &axis)) return false;
-        if (steps && view_int(steps, i) != 1 && out->dims[axis] != 1) return false;
+        if (step != 1 && out->dims[axis] != 1) return false;
         int64_t start = view_int(starts, i), size = in->dims[axis];
         if (start < 0) start = start < -size ? 0 : start + size;
         /* A negative step starts from the last element at most. */
-        int64_t most = steps && view_int(steps, i) < 0 ? size - 1 : size;
+        int64_t most = step < 0 ? size - 1 : size;
         start_of[axis] = start > most ? most : start;
     }
-    int64_t at = 0;
+    return true;
+}
+
+/* An optional list of as many integers as there are starts. */
+static bool view_slice_list(const rondo_ir_graph *graph, const rondo__ir_node_data *node, uint32_t input) {
+    const rondo__ir_constant *starts = view_constant(graph, node, 1), *list = view_constant(graph, node, input);
+    if (input >= node->input_count || node->inputs[input] == RONDO_IR_NONE) return true;
+    return view_is_ints(starts) && view_is_ints(list) && view_count(list) == view_count(starts);
+}
+
+/* All axes before the outermost one that is cut have size 1, and steps are 1: one piece. */
+static bool view_slice(const rondo_ir_graph *graph, const rondo__ir_node_data *node, const view_shape *in,
+                       const view_shape *out, uint64_t *offset) {
+    int64_t start_of[RONDO_RANK_MAX] = {0}, at = 0;
     bool cut = false;
+    if (in->rank != out->rank || !view_slice_list(graph, node, 3) || !view_slice_list(graph, node, 4) ||
+        !view_slice_starts(graph, node, in, out, start_of)) {
+        return false;
+    }
     for (int32_t axis = in->rank - 1; axis >= 0; axis--) {
         if (cut && out->dims[axis] != 1) return false;
         if (out->dims[axis] != in->dims[axis]) cut = true;

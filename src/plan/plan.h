@@ -21,8 +21,8 @@
 
 typedef int32_t rondo__plan_buffer_kind;
 enum {
-    RONDO__PLAN_INPUT = 0,    /* bound by the user: slot = index among the inputs */
-    RONDO__PLAN_OUTPUT = 1,   /* bound by the user: slot = index among the outputs */
+    RONDO__PLAN_INPUT = 0,     /* bound by the user: slot = index among the inputs */
+    RONDO__PLAN_OUTPUT = 1,    /* bound by the user: slot = index among the outputs */
     RONDO__PLAN_TEMPORARY = 2, /* in the arena, at offset */
     RONDO__PLAN_CONSTANT = 3   /* data in the plan; copied to the device once an executable */
 };
@@ -32,8 +32,8 @@ typedef struct rondo__plan_buffer {
     rondo__plan_buffer_kind kind;
     uint32_t slot; /* of inputs and outputs */
     uint64_t bytes;
-    uint64_t offset; /* of temporaries, aligned to 64 */
-    const void *data; /* of constants; null when no step needs it at run time (all uses absorbed) */
+    uint64_t offset;                /* of temporaries, aligned to 64 */
+    const void *data;               /* of constants; null when no step needs it at run time (all uses absorbed) */
     uint32_t first_step, last_step; /* life of temporaries: defined at first, last used at last */
 } rondo__plan_buffer;
 
@@ -66,7 +66,7 @@ typedef struct rondo__plan_step {
     uint32_t segment;
     uint32_t wait_count; /* events of other lanes to wait for before the step */
     const uint32_t *waits;
-    uint32_t record;     /* event recorded after the step, or RONDO__PLAN_NONE */
+    uint32_t record; /* event recorded after the step, or RONDO__PLAN_NONE */
 } rondo__plan_step;
 
 /* What this plan was made for: the run's input must have exactly this. */
@@ -83,15 +83,15 @@ typedef struct rondo__plan_port {
     int32_t rank;
     const int64_t *dims;
     uint64_t bytes;
-    uint32_t buffer; /* RONDO__PLAN_NONE: an input that no step reads, or an output that is a constant or an input: see
-                        source */
+    uint32_t buffer; /* RONDO__PLAN_NONE: an input that no step reads; outputs always have one */
 } rondo__plan_port;
 
 struct rondo_plan {
     rondo__ref_count references;
     rondo_allocator allocator;
     rondo__arena arena;
-    rondo_ir_graph *keeps; /* whose constants the plan points to, retained; may be null. Only the pointer is known here */
+    rondo_ir_graph
+        *keeps; /* whose constants the plan points to, retained; may be null. Only the pointer is known here */
     void (*keeps_release)(rondo_ir_graph *graph);
     const char *name;
     const char *target; /* "cpu,ref" */
@@ -103,15 +103,15 @@ struct rondo_plan {
     const char **remarks;
     uint32_t buffer_count, step_count, guard_count, input_count, output_count, remark_count;
     uint32_t segment_count, lane_count, event_count, nodes_in;
-    uint64_t arena_bytes;  /* temporaries and scratch, without overlap of what lives at the same time */
+    uint64_t arena_bytes;       /* temporaries and scratch, without overlap of what lives at the same time */
     uint64_t arena_lower_bound; /* peak of live bytes: what no plan can beat */
     uint64_t constant_bytes;
 };
 
 /* An empty plan with one reference. */
 RONDO_MUST_USE rondo_status rondo__plan_create(const rondo_allocator *allocator, const char *name, rondo_plan **out);
-/* Ranges, overlaps of live temporaries, definitions before uses, alignment, guards: INTERNAL when it does not hold for a
- * plan of our own compiler, CORRUPT for one from a file (`from_file`). */
+/* Ranges, overlaps of live temporaries, definitions before uses, alignment, guards: INTERNAL when it does not hold for
+ * a plan of our own compiler, CORRUPT for one from a file (`from_file`). */
 RONDO_MUST_USE rondo_status rondo__plan_verify(const rondo_plan *plan, bool from_file);
 /* The request of a step: points into the plan, plus operand arrays that the caller gives (input_count and output_count
  * of the step). */

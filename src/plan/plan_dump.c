@@ -36,12 +36,9 @@ static rondo_status plan_put_float(rondo__buffer *text, float value) {
 /* The value of an attribute as JSON, which text dumps use too. */
 static rondo_status plan_put_attribute(rondo__buffer *text, const rondo_attribute *a) {
     switch (a->kind) {
-    case RONDO_ATTRIBUTE_INT:
-        return rondo__text_append(text, "%" PRId64, a->value.i);
-    case RONDO_ATTRIBUTE_FLOAT:
-        return plan_put_float(text, a->value.f);
-    case RONDO_ATTRIBUTE_STRING:
-        return rondo__text_append_json(text, a->value.s.data, a->value.s.size);
+    case RONDO_ATTRIBUTE_INT: return rondo__text_append(text, "%" PRId64, a->value.i);
+    case RONDO_ATTRIBUTE_FLOAT: return plan_put_float(text, a->value.f);
+    case RONDO_ATTRIBUTE_STRING: return rondo__text_append_json(text, a->value.s.data, a->value.s.size);
     case RONDO_ATTRIBUTE_INTS:
     case RONDO_ATTRIBUTE_FLOATS:
     case RONDO_ATTRIBUTE_STRINGS:
@@ -61,8 +58,7 @@ static rondo_status plan_put_attribute(rondo__buffer *text, const rondo_attribut
         RONDO__TRY(rondo__text_append(text, "\"%s", rondo_dtype_name(a->value.tensor->dtype)));
         RONDO__TRY(plan_put_dims(text, a->value.tensor->rank, a->value.tensor->shape));
         return rondo__text_append(text, "\"");
-    default:
-        return rondo__text_append(text, "null");
+    default: return rondo__text_append(text, "null");
     }
 }
 
@@ -140,8 +136,8 @@ static rondo_status plan_dump_text(const rondo_plan *plan, rondo__buffer *text) 
         const rondo__plan_buffer *b = &plan->buffers[i];
         RONDO__TRY(rondo__text_append(text, "%%%-4u %-9s %8" PRIu64 " bytes", i, plan_kind_name(b->kind), b->bytes));
         if (b->kind == RONDO__PLAN_TEMPORARY) {
-            RONDO__TRY(rondo__text_append(text, " at %" PRIu64 ", steps %u to %u", b->offset, b->first_step,
-                                          b->last_step));
+            RONDO__TRY(
+                rondo__text_append(text, " at %" PRIu64 ", steps %u to %u", b->offset, b->first_step, b->last_step));
         } else if (b->kind == RONDO__PLAN_CONSTANT) {
             if (!b->data) RONDO__TRY(rondo__text_append(text, ", absorbed"));
         } else {
@@ -302,7 +298,8 @@ static rondo_status plan_dump_dot(const rondo_plan *plan, rondo__buffer *text) {
         RONDO__TRY(rondo__text_append(text, "  b%u [shape=%s, label=", i,
                                       b->kind == RONDO__PLAN_TEMPORARY ? "ellipse" : "house"));
         RONDO__TRY(plan_put_string(text, b->name));
-        RONDO__TRY(rondo__text_append(text, ", tooltip=\"%s, %" PRIu64 " bytes\"];\n", plan_kind_name(b->kind), b->bytes));
+        RONDO__TRY(
+            rondo__text_append(text, ", tooltip=\"%s, %" PRIu64 " bytes\"];\n", plan_kind_name(b->kind), b->bytes));
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const rondo__plan_step *s = &plan->steps[i];
@@ -323,18 +320,10 @@ rondo_status rondo_plan_dump(const rondo_plan *plan, rondo_dump_format format, r
     rondo__buffer_init(&text, &plan->allocator, 1, RONDO__PLAN_DUMP_MAX);
     rondo_status status;
     switch (format) {
-    case RONDO_DUMP_TEXT:
-        status = plan_dump_text(plan, &text);
-        break;
-    case RONDO_DUMP_DOT:
-        status = plan_dump_dot(plan, &text);
-        break;
-    case RONDO_DUMP_JSON:
-        status = plan_dump_json(plan, &text);
-        break;
-    default:
-        status = RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_plan_dump: there is no dump format %d", format);
-        break;
+    case RONDO_DUMP_TEXT: status = plan_dump_text(plan, &text); break;
+    case RONDO_DUMP_DOT: status = plan_dump_dot(plan, &text); break;
+    case RONDO_DUMP_JSON: status = plan_dump_json(plan, &text); break;
+    default: status = RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_plan_dump: there is no dump format %d", format); break;
     }
     if (!status && write(user, rondo__text(&text), text.count) != 0) {
         status = RONDO__FAIL(IO, FILE, "plan '%s': the writer of the dump stopped", plan->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small legal plan for the tests of this room: x -> Relu -> t0 -> Neg (in place) -> t1, with scratch -> Add(t1, c) -> y. */
+ * A small legal plan for the tests of this room: x -> Relu -> t0 -> Neg (in place) -> t1, with scratch -> Add(t1, c) ->
+ * y. */
 #ifndef RONDO_SRC_PLAN_PLAN_TESTING_H
 #define RONDO_SRC_PLAN_PLAN_TESTING_H
 

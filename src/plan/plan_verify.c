@@ -106,10 +106,8 @@ static rondo_status plan_check_buffers(const plan_check *c) {
                 return PLAN_WRONG(c, "temporary '%s' has no legal life", b->name);
             }
             break;
-        case RONDO__PLAN_CONSTANT:
-            break;
-        default:
-            return PLAN_WRONG(c, "buffer '%s' is of unknown kind %d", b->name, b->kind);
+        case RONDO__PLAN_CONSTANT: break;
+        default: return PLAN_WRONG(c, "buffer '%s' is of unknown kind %d", b->name, b->kind);
         }
     }
     return RONDO_OK;
@@ -159,9 +157,9 @@ static rondo_status plan_check_operand(const plan_check *c, const rondo__plan_st
     if (operand->buffer >= p->buffer_count) {
         return PLAN_WRONG(c, "step '%s': %s %u is in no buffer", step->node_name, what, index);
     }
-    RONDO__TRY_NOTE(plan_check_tensor(c, what, step->node_name, operand->dtype, operand->rank, operand->dims,
-                                      operand->bytes),
-                    "%s %u of step '%s'", what, index, step->node_name);
+    RONDO__TRY_NOTE(
+        plan_check_tensor(c, what, step->node_name, operand->dtype, operand->rank, operand->dims, operand->bytes),
+        "%s %u of step '%s'", what, index, step->node_name);
     const rondo__plan_buffer *b = &p->buffers[operand->buffer];
     uint64_t end = 0, element = (rondo_dtype_bits(operand->dtype) + 7u) / 8u;
     if (!rondo__checked_add_u64(operand->offset, operand->bytes, &end) || end > b->bytes ||
@@ -195,19 +193,7 @@ static rondo_status plan_check_schedule(const plan_check *c, uint32_t index, uin
     return RONDO_OK;
 }
 
-static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step *step) {
-    uint64_t end = 0;
-    if (!step->operator_name || !step->node_name || !step->catalogue) {
-        return PLAN_WRONG(c, "a step has no operator, name or catalogue");
-    }
-    if ((step->input_count && !step->inputs) || (step->output_count && !step->outputs) ||
-        (step->attribute_count && !step->attributes) || step->output_count == 0) {
-        return PLAN_WRONG(c, "step '%s' lacks its operands", step->node_name);
-    }
-    if ((uint64_t)step->input_count + step->output_count + 2u > RONDO_ARGUMENT_MAX) {
-        return PLAN_WRONG(c, "step '%s' has %u operands; a call holds %d", step->node_name,
-                          step->input_count + step->output_count, RONDO_ARGUMENT_MAX - 2);
-    }
+static rondo_status plan_check_reads(const plan_check *c, const rondo__plan_step *step) {
     for (uint32_t i = 0; i < step->input_count; i++) {
         const rondo__plan_operand *in = &step->inputs[i];
         RONDO__TRY(plan_check_operand(c, step, in, "input", i));
@@ -221,6 +207,11 @@ static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step 
             return PLAN_WRONG(c, "step '%s' reads constant '%s', which has no data", step->node_name, b->name);
         }
     }
+    return RONDO_OK;
+}
+
+static rondo_status plan_check_writes(const plan_check *c, const rondo__plan_step *step) {
+    uint64_t end = 0;
     for (uint32_t i = 0; i < step->output_count; i++) {
         RONDO__TRY(plan_check_operand(c, step, &step->outputs[i], "output", i));
         if (step->outputs[i].buffer == RONDO__PLAN_NONE) continue;
@@ -235,6 +226,22 @@ static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step 
         return PLAN_WRONG(c, "step '%s' has its scratch outside the arena or unaligned", step->node_name);
     }
     return RONDO_OK;
+}
+
+static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step *step) {
+    if (!step->operator_name || !step->node_name || !step->catalogue) {
+        return PLAN_WRONG(c, "a step has no operator, name or catalogue");
+    }
+    if ((step->input_count && !step->inputs) || (step->output_count && !step->outputs) ||
+        (step->attribute_count && !step->attributes) || step->output_count == 0) {
+        return PLAN_WRONG(c, "step '%s' lacks its operands", step->node_name);
+    }
+    if ((uint64_t)step->input_count + step->output_count + 2u > RONDO_ARGUMENT_MAX) {
+        return PLAN_WRONG(c, "step '%s' has %u operands; a call holds %d", step->node_name,
+                          step->input_count + step->output_count, RONDO_ARGUMENT_MAX - 2);
+    }
+    RONDO__TRY(plan_check_reads(c, step));
+    return plan_check_writes(c, step);
 }
 
 static int plan_compare_writes(const void *a, const void *b) {
@@ -308,7 +315,8 @@ static rondo_status plan_check_uses(const plan_check *c, uint32_t s, const rondo
     return RONDO_OK;
 }
 
-/* Within a step, output 0 may be the very bytes of an input; any other meeting of an output with an operand is wrong. */
+/* Within a step, output 0 may be the very bytes of an input; any other meeting of an output with an operand is wrong.
+ * */
 static rondo_status plan_check_step_overlap(const plan_check *c, const rondo__plan_step *step) {
     for (uint32_t o = 0; o < step->output_count; o++) {
         const rondo__plan_operand *out = &step->outputs[o];
@@ -373,8 +381,8 @@ static rondo_status plan_check_lives(plan_check *c) {
     for (uint32_t s = 0; s < p->step_count; s++) {
         const rondo__plan_step *step = &p->steps[s];
         if (step->scratch_bytes == 0) continue;
-        c->lives[c->life_count++] = (plan_life){step->scratch_offset, step->scratch_offset + step->scratch_bytes, s, s,
-                                                RONDO__PLAN_NONE};
+        c->lives[c->life_count++] =
+            (plan_life){step->scratch_offset, step->scratch_offset + step->scratch_bytes, s, s, RONDO__PLAN_NONE};
     }
     if (c->life_count > 0) qsort(c->lives, c->life_count, sizeof *c->lives, plan_compare_lives);
     /* The lives that still go on are kept at the front of the array, which has been read by then. */

@@ -22,8 +22,8 @@ static rondo_status compile_api_catalogues(rondo__registry *registry, const char
         names += length + (names[length] == ',' ? 1u : 0u);
         if (begin == end) continue;
         if ((size_t)(end - begin) >= sizeof name || out_set->count == RONDO__KERNEL_SET_MAX) {
-            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "catalogues '%s': at most %u names of fewer than %u letters", begin,
-                               RONDO__KERNEL_SET_MAX, COMPILE_API_NAME_MAX);
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "catalogues '%s': at most %u names of fewer than %u letters",
+                               begin, RONDO__KERNEL_SET_MAX, COMPILE_API_NAME_MAX);
         }
         memcpy(name, begin, (size_t)(end - begin));
         name[end - begin] = 0;

@@ -10,12 +10,13 @@ static rondo_status session_check_input(const rondo_ir_graph *graph, uint32_t in
     const rondo__ir_value_data *data = rondo__ir_value_at(graph, rondo__ir_input_at(graph, index));
     const rondo__ir_type *type = &data->type;
     if (view->dtype != type->dtype) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' is %s, not %s", data->name, rondo_dtype_name(type->dtype),
-                           rondo_dtype_name(view->dtype));
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' is %s, not %s", data->name,
+                           rondo_dtype_name(type->dtype), rondo_dtype_name(view->dtype));
     }
     if (view->rank < 0 || view->rank > RONDO_RANK_MAX || (view->rank > 0 && !view->shape) ||
         (type->rank >= 0 && view->rank != type->rank)) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has rank %d, not %d", data->name, type->rank, view->rank);
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has rank %d, not %d", data->name, type->rank,
+                           view->rank);
     }
     for (int32_t axis = 0; axis < view->rank; axis++) {
         int64_t want = type->rank >= 0 ? type->dims[axis].value : -1;
@@ -32,7 +33,8 @@ static rondo_status session_check_output(const rondo__plan_port *port, const ron
     bool fits = view->dtype == port->dtype && view->rank == port->rank && (view->rank == 0 || view->shape);
     for (int32_t axis = 0; fits && axis < view->rank; axis++) fits = view->shape[axis] == port->dims[axis];
     if (!fits) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "output '%s': the memory given is not of its type and shape", port->name);
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "output '%s': the memory given is not of its type and shape",
+                           port->name);
     }
     if (rondo__session_is_compact(view)) return RONDO_OK;
     return RONDO__FAIL(UNSUPPORTED, INPUT, "output '%s': memory with strides cannot be written so far", port->name);
@@ -40,8 +42,9 @@ static rondo_status session_check_output(const rondo__plan_port *port, const ron
 
 /* --------------------------------------------------------------------------------------- the specialisation */
 
-static rondo_status session_specialise(rondo_session *session, rondo__session_graph *graph, const rondo_tensor_view *inputs,
-                                   const rondo__session_tensor *tensors, rondo__specialisation **out) {
+static rondo_status session_specialise(rondo_session *session, rondo__session_graph *graph,
+                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                       rondo__specialisation **out) {
     rondo__buffer *all = &graph->specialisations;
     size_t oldest = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -70,8 +73,8 @@ static rondo_status session_capture(rondo_session *session, rondo__session_graph
     uint64_t begin = rondo__now_ns();
     options.name = s->plan->name;
     RONDO__TRY(rondo_graph_create(session->device, &options, &captured));
-    rondo_status status = rondo_graph_capture_begin(captured, session->stream, (rondo_pool_id){0, 0},
-                                                    RONDO_CAPTURE_MODE_THREAD_LOCAL);
+    rondo_status status =
+        rondo_graph_capture_begin(captured, session->stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_THREAD_LOCAL);
     if (!status) {
         status = rondo_context_run_eager(s->context, session->stream);
         if (status) {
@@ -93,7 +96,7 @@ static rondo_status session_capture(rondo_session *session, rondo__session_graph
 /* ---------------------------------------------------------------------------------------------------- moving */
 
 static rondo_status session_copy_in(rondo_session *session, rondo__session_graph *graph, const rondo__specialisation *s,
-                                const rondo__session_tensor *tensors) {
+                                    const rondo__session_tensor *tensors) {
     uint64_t begin = rondo__now_ns();
     for (uint32_t i = 0; i < s->plan->input_count; i++) {
         if (!s->ports[i].device || tensors[i].bytes == 0) continue;
@@ -106,7 +109,7 @@ static rondo_status session_copy_in(rondo_session *session, rondo__session_graph
 }
 
 static rondo_status session_copy_out(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
-                                 rondo_tensor_view *outputs, void **hosts) {
+                                     rondo_tensor_view *outputs, void **hosts) {
     uint64_t begin = rondo__now_ns();
     for (uint32_t i = 0; i < s->plan->output_count; i++) {
         const rondo__plan_port *port = &s->plan->outputs[i];
@@ -118,8 +121,9 @@ static rondo_status session_copy_out(rondo_session *session, rondo__session_grap
         }
         hosts[i] = host;
         if (port->bytes == 0) continue;
-        RONDO__TRY_NOTE(rondo_stream_copy(session->stream, host, memory->device, port->bytes, RONDO_COPY_DEVICE_TO_HOST),
-                        "copying output '%s'", port->name);
+        RONDO__TRY_NOTE(
+            rondo_stream_copy(session->stream, host, memory->device, port->bytes, RONDO_COPY_DEVICE_TO_HOST),
+            "copying output '%s'", port->name);
     }
     graph->info.copy_ns += rondo__now_ns() - begin;
     return RONDO_OK;
@@ -139,7 +143,7 @@ static rondo_status session_work(rondo_session *session, rondo__session_graph *g
 }
 
 static rondo_status session_enqueue(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
-                                const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts) {
+                                    const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts) {
     if (!s->graph && s->runs >= session->options.record_after) RONDO__TRY(session_capture(session, graph, s));
     RONDO__TRY(session_copy_in(session, graph, s, tensors));
     RONDO__TRY(session_work(session, graph, s));
@@ -147,7 +151,7 @@ static rondo_status session_enqueue(rondo_session *session, rondo__session_graph
 }
 
 static rondo_status session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
-                                    const rondo__session_tensor *tensors, rondo_tensor_view *outputs) {
+                                        const rondo__session_tensor *tensors, rondo_tensor_view *outputs) {
     void *memory = NULL;
     uint32_t count = s->plan->output_count;
     for (uint32_t i = 0; i < count; i++) RONDO__TRY(session_check_output(&s->plan->outputs[i], &outputs[i]));
@@ -162,8 +166,8 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     for (uint32_t i = 0; !status && i < count; i++) {
         const rondo__plan_port *port = &s->plan->outputs[i];
         if (outputs[i].data) continue;
-        outputs[i] = (rondo_tensor_view){.data = hosts[i], .device_type = 1, .rank = port->rank, .dtype = port->dtype,
-                                         .shape = port->dims};
+        outputs[i] = (rondo_tensor_view){
+            .data = hosts[i], .device_type = 1, .rank = port->rank, .dtype = port->dtype, .shape = port->dims};
     }
     if (!status) {
         s->runs++;
@@ -194,8 +198,8 @@ rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_
     for (uint32_t i = 0; i < input_count && !status; i++) {
         status = rondo__session_compact(session, &inputs[i], &tensors[i]);
         if (status) {
-            status = rondo__status_note(status, "input '%s'",
-                                        rondo__ir_value_at(model, rondo__ir_input_at(model, i))->name);
+            status =
+                rondo__status_note(status, "input '%s'", rondo__ir_value_at(model, rondo__ir_input_at(model, i))->name);
         }
     }
     if (!status) status = session_specialise(session, graph, inputs, tensors, &s);

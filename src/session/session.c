@@ -38,7 +38,8 @@ static rondo_status session_options(const rondo_session_options *given, rondo_se
     uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
     if (given) {
         if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: struct_size is 0: start with its _INIT macro");
+            return RONDO__FAIL(INVALID_ARGUMENT, NONE,
+                               "rondo_session_options: struct_size is 0: start with its _INIT macro");
         }
         memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
         options.struct_size = (uint32_t)sizeof options;
@@ -142,7 +143,8 @@ rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id) {
 rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_session_info *out_info) {
     rondo__session_graph *graph = NULL;
     if (!session || !out_info || out_info->struct_size == 0) {
-        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_get_info: session or out_info is null, or struct_size is 0");
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE,
+                           "rondo_session_get_info: session or out_info is null, or struct_size is 0");
     }
     RONDO__TRY(rondo__session_find(session, id, &graph));
     rondo_session_info info = graph->info;

@@ -25,7 +25,7 @@ typedef struct rondo__specialisation {
     rondo_plan *plan;
     rondo_executable *executable;
     rondo_context *context;
-    rondo_graph *graph; /* null until it was captured */
+    rondo_graph *graph;         /* null until it was captured */
     rondo__session_port *ports; /* inputs, then outputs */
     uint64_t runs;
     uint64_t used; /* the session's clock at the last run */
@@ -33,7 +33,7 @@ typedef struct rondo__specialisation {
 
 typedef struct rondo__session_graph {
     uint32_t id;
-    rondo_ir_graph *graph; /* retained */
+    rondo_ir_graph *graph;         /* retained */
     rondo__buffer specialisations; /* rondo__specialisation * */
     rondo_session_info info;
 } rondo__session_graph;

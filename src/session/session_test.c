@@ -170,7 +170,8 @@ static void wrong_runs_are_refused(rondo_test *t) {
     st_open(t, &f, "cpu", NULL);
     st_sum(&f);
     T_OK(t, rondo_session_add_graph(f.session, 7, f.graph));
-    rondo_tensor_view in[2] = {st_view(x, RONDO_DTYPE_F32, 1, &four), st_view(y, RONDO_DTYPE_F32, 1, &one)}, out[2] = {{0}};
+    rondo_tensor_view in[2] = {st_view(x, RONDO_DTYPE_F32, 1, &four), st_view(y, RONDO_DTYPE_F32, 1, &one)},
+                      out[2] = {{0}};
     T_FAILS(t, rondo_session_run(f.session, 7, in, 1, out, 2), INVALID_ARGUMENT, "2 inputs and 2 outputs, not 1 and 2");
     in[0].dtype = RONDO_DTYPE_F64;
     T_FAILS(t, rondo_session_run(f.session, 7, in, 2, out, 2), INVALID_ARGUMENT, "input 'x' is float32, not float64");
@@ -203,7 +204,8 @@ static void strides(rondo_test *t) {
     st_open(t, &f, "cpu", NULL);
     st_sum(&f);
     T_OK(t, rondo_session_add_graph(f.session, 7, f.graph));
-    rondo_tensor_view in[2] = {st_view(x, RONDO_DTYPE_F32, 1, &four), st_view(y, RONDO_DTYPE_F32, 1, &one)}, out[2] = {{0}};
+    rondo_tensor_view in[2] = {st_view(x, RONDO_DTYPE_F32, 1, &four), st_view(y, RONDO_DTYPE_F32, 1, &one)},
+                      out[2] = {{0}};
     in[0].strides = &backwards;
     in[0].byte_offset = 7 * sizeof(float);
     in[1].strides = &wide;

@@ -106,8 +106,8 @@ static rondo_status specialisation_compile(rondo_session *session, const rondo_i
         options.values = b.values.data;
         options.value_count = (uint32_t)b.values.count;
         options.flags = session->options.flags;
-        status = rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target, graph,
-                                &options, NULL, out_plan);
+        status = rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
+                                graph, &options, NULL, out_plan);
     }
     rondo__buffer_deinit(&b.views);
     rondo__buffer_deinit(&b.values);

@@ -101,36 +101,28 @@ static uint64_t duplicates_hash_attribute(uint64_t hash, const rondo_attribute *
     uint64_t head[2] = {(uint64_t)(uint32_t)a->kind, a->count};
     hash = duplicates_mix(duplicates_mix(hash, a->name, strlen(a->name)), head, sizeof head);
     switch (a->kind) {
-    case RONDO_ATTRIBUTE_INT:
-        return duplicates_mix(hash, &a->value.i, sizeof a->value.i);
-    case RONDO_ATTRIBUTE_FLOAT:
-        return duplicates_mix(hash, &a->value.f, sizeof a->value.f);
-    case RONDO_ATTRIBUTE_STRING:
-        return duplicates_mix(hash, a->value.s.data, a->value.s.size);
-    case RONDO_ATTRIBUTE_INTS:
-        return a->count ? duplicates_mix(hash, a->value.ints, a->count * sizeof(int64_t)) : hash;
+    case RONDO_ATTRIBUTE_INT: return duplicates_mix(hash, &a->value.i, sizeof a->value.i);
+    case RONDO_ATTRIBUTE_FLOAT: return duplicates_mix(hash, &a->value.f, sizeof a->value.f);
+    case RONDO_ATTRIBUTE_STRING: return duplicates_mix(hash, a->value.s.data, a->value.s.size);
+    case RONDO_ATTRIBUTE_INTS: return a->count ? duplicates_mix(hash, a->value.ints, a->count * sizeof(int64_t)) : hash;
     case RONDO_ATTRIBUTE_FLOATS:
         return a->count ? duplicates_mix(hash, a->value.floats, a->count * sizeof(float)) : hash;
-    default:
-        return hash;
+    default: return hash;
     }
 }
 
 static bool duplicates_equal_attributes(const rondo_attribute *a, const rondo_attribute *b) {
     if (a->kind != b->kind || a->count != b->count || strcmp(a->name, b->name) != 0) return false;
     switch (a->kind) {
-    case RONDO_ATTRIBUTE_INT:
-        return a->value.i == b->value.i;
-    case RONDO_ATTRIBUTE_FLOAT:
-        return memcmp(&a->value.f, &b->value.f, sizeof a->value.f) == 0;
+    case RONDO_ATTRIBUTE_INT: return a->value.i == b->value.i;
+    case RONDO_ATTRIBUTE_FLOAT: return memcmp(&a->value.f, &b->value.f, sizeof a->value.f) == 0;
     case RONDO_ATTRIBUTE_STRING:
         return a->value.s.size == b->value.s.size && memcmp(a->value.s.data, b->value.s.data, a->value.s.size) == 0;
     case RONDO_ATTRIBUTE_INTS:
         return a->count == 0 || memcmp(a->value.ints, b->value.ints, a->count * sizeof(int64_t)) == 0;
     case RONDO_ATTRIBUTE_FLOATS:
         return a->count == 0 || memcmp(a->value.floats, b->value.floats, a->count * sizeof(float)) == 0;
-    default:
-        return false; /* tensors, strings, graphs: rare, and not worth the comparison */
+    default: return false; /* tensors, strings, graphs: rare, and not worth the comparison */
     }
 }
 

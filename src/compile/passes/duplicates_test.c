@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equal nodes and equal constants are one; whatever differs in operator, operands, attributes or a single byte is not. */
+ * Equal nodes and equal constants are one; whatever differs in operator, operands, attributes or a single byte is not.
+ * */
 #include "compile/compile_testing.h"
 
 static void equal_nodes_are_one(rondo_test *t) {

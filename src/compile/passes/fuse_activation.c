@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An activation that is the only use of what Conv, Gemm, MatMul or Add gives is done by that node's kernel, when there is
- * one that does: the values are still in registers. */
+ * An activation that is the only use of what Conv, Gemm, MatMul or Add gives is done by that node's kernel, when there
+ * is one that does: the values are still in registers. */
 #include <math.h>
 #include <string.h>
 

@@ -54,7 +54,12 @@ static void each_fuses_into_each(rondo_test *t) {
             T_EQ(t, f.plan->step_count, 1);
             ct_compile(&f, &f.ref, 0);
             T_EQ(t, f.plan->step_count, 1);
-            T_STR(t, f.plan->steps[0].attributes[f.plan->steps[0].attribute_count - (a < 3 ? 1 : a == 3 ? 2 : 3)].name,
+            T_STR(t,
+                  f.plan->steps[0]
+                      .attributes[f.plan->steps[0].attribute_count - (a < 3    ? 1
+                                                                      : a == 3 ? 2
+                                                                               : 3)]
+                      .name,
                   "rondo.activation");
             T_TRUE(t, ct_remarked(&f, "fused"));
             ct_compile(&f, &f.ref, RONDO_COMPILE_NO_FUSION);

@@ -65,8 +65,7 @@ static rondo_status fuse_bias_try(fuse_bias *f, rondo_ir_node add, uint32_t side
     rondo__ir_node_data before = *rondo__ir_node_at(graph, producer);
     if (before.dead || before.output_count != 1 || rondo__ir_attribute_find(&before, "rondo.activation") ||
         (bias->dtype != RONDO_DTYPE_F32 && bias->dtype != RONDO_DTYPE_F64) ||
-        !rondo__compile_same_dims(graph, made, node->outputs[0]) ||
-        !fuse_bias_shape(f, &before, made, bias, &length)) {
+        !rondo__compile_same_dims(graph, made, node->outputs[0]) || !fuse_bias_shape(f, &before, made, bias, &length)) {
         return RONDO_OK;
     }
     const rondo_attribute *beta = rondo__ir_attribute_find(&before, "beta");

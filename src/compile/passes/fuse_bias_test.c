@@ -122,5 +122,6 @@ static void a_bias_that_is_there_stays_alone(rondo_test *t) {
     check(&f, 1, numbers(t));
 }
 
-RONDO_TEST_MAIN(T(lists_fuse), T(scalars_and_rows_fuse), T(columns_and_wholes_do_not), T(a_product_with_other_uses_stays),
-                T(what_varies_is_no_bias), T(channels_of_a_convolution_fuse), T(a_bias_that_is_there_stays_alone))
+RONDO_TEST_MAIN(T(lists_fuse), T(scalars_and_rows_fuse), T(columns_and_wholes_do_not),
+                T(a_product_with_other_uses_stays), T(what_varies_is_no_bias), T(channels_of_a_convolution_fuse),
+                T(a_bias_that_is_there_stays_alone))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One walk forward through the source: sizes are inferred, what is constant is evaluated, a condition that is then known
- * replaces its If by the branch taken. Each feeds the next, so they are one pass; every node is seen once.
+ * One walk forward through the source: sizes are inferred, what is constant is evaluated, a condition that is then
+ * known replaces its If by the branch taken. Each feeds the next, so they are one pass; every node is seen once.
  *
  * The value of an input that the caller gave is used only where a condition or a shape depends on it; only then it
  * becomes a guard. Until then it and what follows from it is known, but its nodes stay. A word of bits with each known
@@ -28,9 +28,9 @@ typedef struct resolve_known {
 } resolve_known;
 
 typedef struct resolve_frame {
-    const rondo_ir_graph *graph; /* the source or one of its branches */
-    rondo_ir_value *map;         /* its values in the graph under work */
-    size_t next;                 /* node */
+    const rondo_ir_graph *graph;       /* the source or one of its branches */
+    rondo_ir_value *map;               /* its values in the graph under work */
+    size_t next;                       /* node */
     const rondo__ir_node_data *around; /* the If whose branch it is; null for the source */
 } resolve_frame;
 
@@ -61,9 +61,7 @@ static bool resolve_is_firm(const resolve *r, const resolve_known *known) {
     return known->constant && (known->rests_on & ~r->needed) == 0;
 }
 
-static void resolve_commit(resolve *r, uint64_t rests_on) {
-    r->needed |= rests_on & ~RESOLVE_UNFOLDED;
-}
+static void resolve_commit(resolve *r, uint64_t rests_on) { r->needed |= rests_on & ~RESOLVE_UNFOLDED; }
 
 /* The value as a constant of the graph. */
 static rondo_status resolve_materialise(resolve *r, rondo_ir_value value, rondo_ir_value *out_value) {
@@ -93,9 +91,10 @@ static rondo_status resolve_unknown(const resolve *r, const rondo__ir_node_data 
                             ? "?"
                             : rondo__ir_value_at(r->graph, rondo__ir_input_at(r->graph, known->origin))->name;
     if (known->from == RESOLVE_FROM_SMALL_INPUT) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
-                           "node '%s' (%s): %s depends on the value of input '%s': give that value when compiling (%s=VALUE)",
-                           node->name, node->operator_name, what, input, input);
+        return RONDO__FAIL(
+            INVALID_ARGUMENT, INPUT,
+            "node '%s' (%s): %s depends on the value of input '%s': give that value when compiling (%s=VALUE)",
+            node->name, node->operator_name, what, input, input);
     }
     return RONDO__FAIL(UNSUPPORTED, META,
                        "node '%s' (%s): %s depends on data (value '%s'%s%s%s), which is known only while running",
@@ -187,8 +186,9 @@ static rondo_status resolve_if(resolve *r, const rondo__ir_node_data *node, cons
     }
     const rondo_ir_graph *graph = branch->value.graph;
     if (graph->outputs.count < node->output_count || graph->inputs.count != 0) {
-        return RONDO__FAIL(INVALID_ARGUMENT, META, "node '%s' (If): its %s gives %zu values and takes %zu, not %u and 0",
-                           node->name, name, graph->outputs.count, graph->inputs.count, node->output_count);
+        return RONDO__FAIL(INVALID_ARGUMENT, META,
+                           "node '%s' (If): its %s gives %zu values and takes %zu, not %u and 0", node->name, name,
+                           graph->outputs.count, graph->inputs.count, node->output_count);
     }
     RONDO__TRY(rondo__compile_remark(r->state, "node '%s': the condition is %s: %s taken", node->name,
                                      taken ? "true" : "false", name));
@@ -348,8 +348,10 @@ static rondo_status resolve_fold(resolve *r, const rondo__ops_prototype *prototy
     return RONDO_OK;
 }
 
-static rondo_status resolve_outputs(resolve *r, size_t depth, const rondo__ir_node_data *from, rondo_ir_value *outputs) {
-    rondo__ir_type unknown = {RONDO__IR_TENSOR, RONDO_DTYPE_UNDEFINED, -1, RONDO_FORMAT_ND, RONDO_FORMAT_ND, NULL, NULL};
+static rondo_status resolve_outputs(resolve *r, size_t depth, const rondo__ir_node_data *from,
+                                    rondo_ir_value *outputs) {
+    rondo__ir_type unknown = {
+        RONDO__IR_TENSOR, RONDO_DTYPE_UNDEFINED, -1, RONDO_FORMAT_ND, RONDO_FORMAT_ND, NULL, NULL};
     for (uint32_t i = 0; i < from->output_count; i++) {
         outputs[i] = from->outputs[i];
         if (from->outputs[i] == RONDO_IR_NONE) continue;

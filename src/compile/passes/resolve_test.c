@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known without data is worked out: shapes, constants, branches inside branches; what is large, or not asked for,
- * is left. */
+ * What is known without data is worked out: shapes, constants, branches inside branches; what is large, or not asked
+ * for, is left. */
 #include "compile/compile_testing.h"
 
 static void shapes_are_known(rondo_test *t) {
@@ -31,7 +31,8 @@ static void shapes_are_known(rondo_test *t) {
 }
 
 static void a_part_of_a_shape(rondo_test *t) {
-    static const int64_t cases[][4] = {{0, 9, 0, 3}, {1, 9, 1, 2}, {-1, 9, 2, 1}, {0, -1, 0, 2}, {2, 1, 0, 0}, {-9, -9, 0, 0}};
+    static const int64_t cases[][4] = {{0, 9, 0, 3},  {1, 9, 1, 2}, {-1, 9, 2, 1},
+                                       {0, -1, 0, 2}, {2, 1, 0, 0}, {-9, -9, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         compile_fixture f;
         ct_open(t, &f);
@@ -134,7 +135,8 @@ static rondo_ir_graph *nest(compile_fixture *f, rondo_ir_graph *parent, rondo_ir
                 (rondo_attribute){.name = i ? "else_branch" : "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
             branches[i].value.graph = inner;
         }
-        T_OK(f->t, rondo__ir_constant_add(branch, "yes", NULL, RONDO_DTYPE_BOOL, 0, NULL, &(const uint8_t){1}, &condition));
+        T_OK(f->t,
+             rondo__ir_constant_add(branch, "yes", NULL, RONDO_DTYPE_BOOL, 0, NULL, &(const uint8_t){1}, &condition));
         T_OK(f->t, rondo__ir_value_add(branch, NULL, "result", &unknown, &result));
         T_OK(f->t, rondo__ir_node_add(branch, "If", "if", &condition, 1, &result, 1, branches, 2, NULL));
     }
@@ -150,7 +152,8 @@ static void branches_nest(rondo_test *t) {
     rondo__ir_type unknown = {.rank = -1};
     rondo_attribute branches[2];
     for (int i = 0; i < 2; i++) {
-        branches[i] = (rondo_attribute){.name = i ? "then_branch" : "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
+        branches[i] =
+            (rondo_attribute){.name = i ? "then_branch" : "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
         branches[i].value.graph = nest(&f, f.graph, x, i ? 5 : 0);
     }
     condition = ct_constant(&f, RONDO_DTYPE_BOOL, 0, NULL, &(const uint8_t){1});
@@ -175,7 +178,8 @@ static void a_condition_of_data_is_refused(rondo_test *t) {
     rondo__ir_type unknown = {.rank = -1};
     rondo_attribute branches[2];
     for (int i = 0; i < 2; i++) {
-        branches[i] = (rondo_attribute){.name = i ? "then_branch" : "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
+        branches[i] =
+            (rondo_attribute){.name = i ? "then_branch" : "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .count = 1};
         branches[i].value.graph = nest(&f, f.graph, x, 0);
     }
     T_OK(t, rondo__ir_value_add(f.graph, "result", NULL, &unknown, &result));

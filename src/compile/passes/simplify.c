@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes that give exactly what they take, sizes and bytes, are passed by: Identity, a Cast to the same type, a Reshape to
- * the same shape, a Slice of the whole. */
+ * Nodes that give exactly what they take, sizes and bytes, are passed by: Identity, a Cast to the same type, a Reshape
+ * to the same shape, a Slice of the whole. */
 #include "compile/pass.h"
 
 rondo_status rondo__compile_simplify(rondo__compile_state *state) {

@@ -50,7 +50,8 @@ static rondo_status specialise_settle_symbol(specialise *s, const char *name, in
     }
     if (known->size == size) return RONDO_OK;
     return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
-                       "size '%s' is %" PRId64 " by %s%s%s and %" PRId64 " by %s%s%s: equal names must have equal sizes",
+                       "size '%s' is %" PRId64 " by %s%s%s and %" PRId64
+                       " by %s%s%s: equal names must have equal sizes",
                        name, known->size, known->from ? "input '" : "name", known->from ? known->from : "",
                        known->from ? "'" : "", size, from ? "input '" : "name", from ? from : "", from ? "'" : "");
 }
@@ -105,8 +106,8 @@ static rondo_status specialise_bindings(specialise *s) {
     for (uint32_t i = 0; i < options->dim_count; i++) {
         const rondo_dim_binding *binding = &options->dims[i];
         if (binding->size < 0 || (!binding->input && !binding->symbol)) {
-            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "size %u of the options (%" PRId64 ") needs %s", i, binding->size,
-                               binding->size < 0 ? "a value of 0 or more" : "an input or a symbol");
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "size %u of the options (%" PRId64 ") needs %s", i,
+                               binding->size, binding->size < 0 ? "a value of 0 or more" : "an input or a symbol");
         }
         if (binding->input) {
             RONDO__TRY(specialise_bind_axis(s, binding));
@@ -121,7 +122,7 @@ static rondo_status specialise_bindings(specialise *s) {
 }
 
 static rondo_status specialise_check_dim(const char *input, int32_t axis, const rondo__ir_dim *dim, int64_t size) {
-    bool low = size < dim->minimum, high = dim->maximum > 0 && size > dim->maximum;
+    bool low = size<dim->minimum, high = dim->maximum> 0 && size > dim->maximum;
     if (dim->value >= 0 || (!low && !high)) return RONDO_OK;
     return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
                        "input '%s': axis %d is given as %" PRId64 ", the model allows %" PRId64 " to %" PRId64, input,
@@ -131,8 +132,8 @@ static rondo_status specialise_check_dim(const char *input, int32_t axis, const 
 static rondo_status specialise_solve_input(specialise *s, uint32_t input) {
     const rondo__ir_value_data *value = specialise_input(s, input);
     if (value->type.kind != RONDO__IR_TENSOR) {
-        return RONDO__FAIL(UNSUPPORTED, INPUT, "input '%s' is no tensor: sequences and optionals cannot be compiled so far",
-                           value->name);
+        return RONDO__FAIL(UNSUPPORTED, INPUT,
+                           "input '%s' is no tensor: sequences and optionals cannot be compiled so far", value->name);
     }
     if (value->type.rank < 0 && s->ranks[input] == 0) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
@@ -157,8 +158,9 @@ static rondo_status specialise_solve_input(specialise *s, uint32_t input) {
                                "input '%s': axis %d, '%s', is open in the model: give its size as %s.%d=N or %s=N",
                                value->name, axis, dim->symbol, value->name, axis, dim->symbol);
         }
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s': axis %d is open in the model: give its size as %s.%d=N",
-                           value->name, axis, value->name, axis);
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "input '%s': axis %d is open in the model: give its size as %s.%d=N", value->name, axis,
+                           value->name, axis);
     }
     return RONDO_OK;
 }
@@ -201,10 +203,8 @@ static bool specialise_small_type(rondo_dtype dtype) {
     case RONDO_DTYPE_U32:
     case RONDO_DTYPE_I32:
     case RONDO_DTYPE_U64:
-    case RONDO_DTYPE_I64:
-        return true;
-    default:
-        return false;
+    case RONDO_DTYPE_I64: return true;
+    default: return false;
     }
 }
 
@@ -220,8 +220,8 @@ static rondo_status specialise_value(specialise *s, const rondo_value_binding *g
     const rondo_tensor_view *view = given->value;
     rondo_dtype dtype = specialise_input(s, input)->type.dtype;
     if (view->dtype != dtype) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has the type %s, its value is given as %s", given->input,
-                           rondo_dtype_name(dtype), rondo_dtype_name(view->dtype));
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has the type %s, its value is given as %s",
+                           given->input, rondo_dtype_name(dtype), rondo_dtype_name(view->dtype));
     }
     bool fits = view->rank == s->ranks[input] && (view->rank == 0 || view->shape);
     for (int32_t axis = 0; fits && axis < view->rank; axis++) fits = view->shape[axis] == s->sizes[input][axis];
@@ -255,7 +255,8 @@ static rondo_status specialise_value(specialise *s, const rondo_value_binding *g
 static rondo_status specialise_copy_values(specialise *s) {
     const rondo_ir_graph *source = s->state->source;
     rondo_ir_graph *graph = s->state->graph;
-    rondo__ir_type unknown = {RONDO__IR_TENSOR, RONDO_DTYPE_UNDEFINED, -1, RONDO_FORMAT_ND, RONDO_FORMAT_ND, NULL, NULL};
+    rondo__ir_type unknown = {
+        RONDO__IR_TENSOR, RONDO_DTYPE_UNDEFINED, -1, RONDO_FORMAT_ND, RONDO_FORMAT_ND, NULL, NULL};
     for (size_t i = 0; i < source->values.count; i++) {
         const rondo__ir_value_data *data = rondo__ir_value_at(source, (rondo_ir_value)i);
         bool typed = data->constant || data->flags & RONDO__IR_VALUE_INPUT;
