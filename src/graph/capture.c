@@ -227,9 +227,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
 
 void rondo__graph_forget(rondo_graph *graph) {
     rondo__call_list_destroy(graph->list);
-    rondo__call_list_destroy(graph->before);
-    rondo__call_list_destroy(graph->after);
-    graph->list = graph->before = graph->after = NULL;
+    graph->list = NULL;
     rondo__memory_unwatch(graph->device->memory, &graph->watcher);
     rondo__graph_free_slots(graph);
 }
@@ -271,7 +269,8 @@ static rondo_status capture_finish(rondo_graph *graph, bool broken) {
         return RONDO__FAIL(CAPTURE_INVALIDATED, CAPTURE, "the capture of graph '%s' was broken by: %s", graph->name,
                            graph->first_error);
     RONDO__TRY(rondo__call_list_seal(graph->list));
-    return rondo__graph_close_slots(graph);
+    rondo__graph_close_slots(graph);
+    return RONDO_OK;
 }
 
 rondo_status rondo_graph_capture_end(rondo_graph *graph, rondo_stream *stream) {

@@ -103,8 +103,6 @@ rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info
     info.host_calls = counts[RONDO__LIST_HOST_CALL];
     info.bytes = sizeof *graph + (uint64_t)graph->slots.capacity * sizeof(rondo__graph_slot) +
                  rondo__call_list_bytes(graph->list);
-    if (graph->before) info.bytes += rondo__call_list_bytes(graph->before);
-    if (graph->after) info.bytes += rondo__call_list_bytes(graph->after);
     info.replays = graph->replays;
     memcpy(out_info, &info, graph_struct_size(info.struct_size, sizeof info));
     return RONDO_OK;

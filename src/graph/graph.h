@@ -13,7 +13,6 @@
 #include "graph/ticket.h"
 
 #define RONDO__GRAPH_ERROR_MAX 512u
-#define RONDO__GRAPH_NO_SLOT UINT32_MAX
 
 /* What can be asked of a graph: a row of the table in state.c. */
 typedef int32_t rondo__graph_call;
@@ -45,8 +44,7 @@ typedef struct rondo__graph_slot {
     uint64_t own;                       /* the graph's buffer, of policy copy; 0 while there is none */
     uint32_t access;
     rondo_slot_policy policy;
-    uint32_t copy_in, copy_out;     /* slots of the lists before and after */
-    uint32_t new_in, new_out;       /* of the lists being made */
+    bool copy_in, copy_out;             /* what a replay does around the list, of policy copy */
 } rondo__graph_slot;
 
 struct rondo_graph {
@@ -67,7 +65,7 @@ struct rondo_graph {
 
     /* What was captured. */
     rondo__call_list *list;
-    rondo__call_list *before, *after; /* copies of the slots of policy copy; null when there are none */
+    bool copies; /* some slot is copied around the list */
     rondo__memory_watcher watcher;
     rondo__buffer slots; /* rondo__graph_slot */
     rondo__ticket ticket;
@@ -106,8 +104,10 @@ RONDO_MUST_USE rondo_status rondo__graph_check_copy(const rondo_graph *graph, ui
 /* At the beginning of a capture: resolves the declared ranges, makes the buffers of policy copy, tells the list. A
  * failure leaves buffers for rondo__graph_forget. */
 RONDO_MUST_USE rondo_status rondo__graph_open_slots(rondo_graph *graph);
-/* When the list is sealed: points arguments to the graph's own buffers and makes the lists of copies around it. */
-RONDO_MUST_USE rondo_status rondo__graph_close_slots(rondo_graph *graph);
+/* When the list is sealed: points arguments to the graph's own buffers and sees which copies a replay needs. */
+void rondo__graph_close_slots(rondo_graph *graph);
+/* The copies before (in) or after the list. */
+RONDO_MUST_USE rondo_status rondo__graph_copy_slots(const rondo_graph *graph, rondo_stream *stream, bool in);
 /* STALE names the slot whose memory is gone. */
 rondo_status rondo__graph_explain_slots(const rondo_graph *graph);
 bool rondo__graph_slots_unverified(const rondo_graph *graph);

@@ -41,15 +41,10 @@ static rondo_status replay_check(rondo_graph *graph, rondo_stream *stream) {
     return RONDO_OK;
 }
 
-static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
-    if (graph->before)
-        RONDO__TRY_NOTE(rondo__call_list_run(graph->before, stream), "while bringing in the slots of graph '%s'",
-                        graph->name);
+static rondo_status replay_run(const rondo_graph *graph, rondo_stream *stream) {
+    if (graph->copies) RONDO__TRY(rondo__graph_copy_slots(graph, stream, true));
     RONDO__TRY_NOTE(rondo__call_list_run(graph->list, stream), "replay of graph '%s'", graph->name);
-    if (graph->after)
-        RONDO__TRY_NOTE(rondo__call_list_run(graph->after, stream), "while carrying out the slots of graph '%s'",
-                        graph->name);
-    return RONDO_OK;
+    return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;
 }
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {

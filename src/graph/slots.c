@@ -3,7 +3,7 @@
  * Slots: address ranges that are declared before capture and may lie elsewhere at each replay.
  *
  * Policy rebind writes the new address into every call that mentions the slot. Policy copy gives the graph a buffer of
- * its own and copies around the replay, in two small lists beside the captured one, so that nodes keep their numbers.
+ * its own and copies around the list, beside the nodes, so that these keep their numbers.
  * The declared range is the slot's name during capture; afterwards it names it only as long as its allocation lives.
  */
 #include "graph/graph.h"
@@ -38,9 +38,7 @@ rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *a
                                   .length = length,
                                   .bound = start,
                                   .access = access,
-                                  .policy = policy,
-                                  .copy_in = RONDO__GRAPH_NO_SLOT,
-                                  .copy_out = RONDO__GRAPH_NO_SLOT};
+                                  .policy = policy};
     return rondo__buffer_append(&graph->slots, &declared, 1);
 }
 
@@ -76,72 +74,40 @@ void rondo__graph_free_slots(rondo_graph *graph) {
         slot->own = 0;
         slot->bound = slot->address;
         slot->reference = slot->declared = (rondo__memory_reference){0};
-        slot->copy_in = slot->copy_out = RONDO__GRAPH_NO_SLOT;
+        slot->copy_in = slot->copy_out = false;
     }
+    graph->copies = false;
 }
 
-/* One copy between the graph's buffer and wherever the slot is bound, whose far end is a slot of `list`. */
-static rondo_status slots_add_copy(rondo__call_list *list, const rondo__graph_slot *slot, bool in,
-                                   uint32_t *out_slot) {
-    uint64_t to = in ? slot->own : slot->bound, from = in ? slot->bound : slot->own;
-    RONDO__TRY(rondo__call_list_add_slot(list, 0, slot->length, out_slot));
-    RONDO__TRY(rondo__call_list_append_copy(list, to, from, slot->length, RONDO_COPY_DEVICE_TO_DEVICE));
-    return rondo__call_list_argument_slot(list, in ? 1u : 0u, *out_slot, 0);
-}
-
-typedef struct slots_edges {
-    rondo__call_list *before, *after;
-} slots_edges;
-
-/* always: whatever the nodes do, the copies are right. Else only those that the nodes make necessary. */
-static rondo_status slots_add_edges(rondo_graph *graph, slots_edges *edges, bool always) {
+static void slots_choose_copies(rondo_graph *graph) {
+    graph->copies = false;
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        bool covered;
-        uint64_t mentions = rondo__call_list_slot_mentions(graph->list, i, &covered);
-        slot->new_in = slot->new_out = RONDO__GRAPH_NO_SLOT;
-        if (slot->policy != RONDO_SLOT_COPY || !(mentions || always)) continue;
+        bool covered, used = rondo__call_list_slot_mentions(graph->list, i, &covered) && slot->policy == RONDO_SLOT_COPY;
         /* What is only written, but not wholly, keeps its other bytes: they must be brought in to be carried out. */
-        if ((slot->access & RONDO_ACCESS_READ) || !covered || always)
-            RONDO__TRY(slots_add_copy(edges->before, slot, true, &slot->new_in));
-        if (slot->access & RONDO_ACCESS_WRITE) RONDO__TRY(slots_add_copy(edges->after, slot, false, &slot->new_out));
+        slot->copy_in = used && ((slot->access & RONDO_ACCESS_READ) || !covered);
+        slot->copy_out = used && (slot->access & RONDO_ACCESS_WRITE);
+        graph->copies |= used;
     }
-    RONDO__TRY(rondo__call_list_seal(edges->before));
-    return rondo__call_list_seal(edges->after);
 }
 
-/* Makes the two lists anew; a failure keeps the old ones. */
-static rondo_status slots_make_edges(rondo_graph *graph, bool always) {
-    slots_edges edges = {NULL, NULL};
-    bool any = false;
-    for (uint32_t i = 0; i < graph->slots.count; i++) any |= rondo__graph_slot_at(graph, i)->policy == RONDO_SLOT_COPY;
-    if (!any) return RONDO_OK;
-    rondo_status status = rondo__call_list_create(graph->device, NULL, &edges.before);
-    if (!status) status = rondo__call_list_create(graph->device, NULL, &edges.after);
-    if (!status) status = slots_add_edges(graph, &edges, always);
-    if (status) {
-        rondo__call_list_destroy(edges.before);
-        rondo__call_list_destroy(edges.after);
-        return status;
-    }
-    rondo__call_list_destroy(graph->before);
-    rondo__call_list_destroy(graph->after);
-    graph->before = edges.before;
-    graph->after = edges.after;
-    for (uint32_t i = 0; i < graph->slots.count; i++) {
-        rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        slot->copy_in = slot->new_in;
-        slot->copy_out = slot->new_out;
-    }
-    return RONDO_OK;
-}
-
-rondo_status rondo__graph_close_slots(rondo_graph *graph) {
+void rondo__graph_close_slots(rondo_graph *graph) {
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
         rondo__call_list_bind(graph->list, i, slot->own ? slot->own : slot->bound);
     }
-    return slots_make_edges(graph, false);
+    slots_choose_copies(graph);
+}
+
+rondo_status rondo__graph_copy_slots(const rondo_graph *graph, rondo_stream *stream, bool in) {
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        if (!(in ? slot->copy_in : slot->copy_out)) continue;
+        uint64_t to = in ? slot->own : slot->bound, from = in ? slot->bound : slot->own;
+        RONDO__TRY_NOTE(rondo__stream_copy(stream, to, from, slot->length, RONDO_COPY_DEVICE_TO_DEVICE),
+                        "while copying slot %u of graph '%s' %s", (unsigned)i, graph->name, in ? "in" : "out");
+    }
+    return RONDO_OK;
 }
 
 static rondo_status slots_refuse_opaque(const rondo_graph *graph, uint32_t slot) {
@@ -175,9 +141,7 @@ rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) 
     RONDO__TRY(slots_resolve(graph, slot, start, &reference));
     s->bound = start;
     s->reference = reference;
-    if (!s->own) rondo__call_list_bind(graph->list, slot, start);
-    if (s->copy_in != RONDO__GRAPH_NO_SLOT) rondo__call_list_bind(graph->before, s->copy_in, start);
-    if (s->copy_out != RONDO__GRAPH_NO_SLOT) rondo__call_list_bind(graph->after, s->copy_out, start);
+    if (!s->own) rondo__call_list_bind(graph->list, slot, start); /* else the next replay copies from there */
     return RONDO_OK;
 }
 
@@ -208,20 +172,19 @@ rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_a
                     (unsigned long long)node, graph->name);
     RONDO__TRY(rondo__ticket_wait(&graph->ticket));
     slots_close_dead(graph);
-    /* First the copies that are right before and after, then the change, then, if there is memory, only those needed. */
-    RONDO__TRY(slots_make_edges(graph, true));
-    rondo_status status = rondo__call_list_update(graph->list, node, arguments, argument_count);
-    RONDO__IGNORE(slots_make_edges(graph, false));
+    RONDO__TRY_NOTE(rondo__call_list_update(graph->list, node, arguments, argument_count), "update of graph '%s'",
+                    graph->name);
+    slots_choose_copies(graph);
     /* A slot that nobody mentioned may be mentioned now, and its memory gone long since: the next replay looks. */
     atomic_store_explicit(&graph->watcher.stale, 1u, memory_order_seq_cst);
-    return rondo__status_note(status, "update of graph '%s'", graph->name);
+    return RONDO_OK;
 }
 
 /* Whether a replay touches the memory that the slot is bound to. */
 static bool slots_in_use(const rondo_graph *graph, uint32_t slot) {
     const rondo__graph_slot *s = rondo__graph_slot_at(graph, slot);
     bool covered;
-    if (s->policy == RONDO_SLOT_COPY) return s->copy_in != RONDO__GRAPH_NO_SLOT || s->copy_out != RONDO__GRAPH_NO_SLOT;
+    if (s->policy == RONDO_SLOT_COPY) return s->copy_in || s->copy_out;
     return rondo__call_list_slot_mentions(graph->list, slot, &covered) != 0;
 }
 
