@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 shape = [8, 2048]
 graph = helper.make_graph(
-    [helper.make_node("Add", ["x", "y"], ["sum"], name="Add0"), helper.make_node("Add", ["sum", "y"], ["output"], name="Add1")],
+    [helper.make_node("Add", ["x", "y"], ["Add0:0"], name="Add0"), helper.make_node("Add", ["Add0:0", "y"], ["output"], name="Add1")],
     "x_plus_2y",
     [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
     [helper.make_tensor_value_info("output", TensorProto.FLOAT, shape)],

@@ -59,7 +59,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_constant(rondo_ir_graph
                                                                   rondo_ir_value *out_value);
 /* A node by its prototype: NOT_FOUND (prototype) for an unknown operator, INVALID_ARGUMENT (prototype) for a wrong
  * number of inputs or outputs, an unknown attribute or one of another kind. An absent optional input is RONDO_IR_NONE.
- * name may be null: one is made. Writes output_count values. */
+ * name may be null: one is made. Writes output_count values; output i of a named node is called "NAME:i". */
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator_name,
                                                               const char *name, const rondo_ir_value *inputs,
                                                               uint32_t input_count,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The public functions on graphs that need prototypes: adding a node by its operator, and checking a whole graph. */
+#include <stdio.h>
+
 #include "ops/infer.h"
 
 /* A node's outputs are made after it was checked, so that a refused node leaves nothing behind. */
@@ -31,6 +33,15 @@ static rondo_status build_check(rondo_ir_graph *graph, const char *operator_name
     return status;
 }
 
+/* "Add0:0", the first output of node Add0, as the field writes it; a made name when that one is taken or too long. */
+static rondo_status build_output(rondo_ir_graph *graph, const char *name, const char *shown, uint32_t output,
+                                 rondo_ir_value *out_value) {
+    char text[256];
+    int length = name && *name ? snprintf(text, sizeof text, "%s:%u", name, (unsigned)output) : -1;
+    bool usable = length > 0 && (size_t)length < sizeof text && rondo__ir_value_find(graph, text) == RONDO_IR_NONE;
+    return rondo__ir_value_add(graph, usable ? text : NULL, shown, NULL, out_value);
+}
+
 rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator_name, const char *name,
                                      const rondo_ir_value *inputs, uint32_t input_count,
                                      const rondo_attribute *attributes, uint32_t attribute_count,
@@ -43,7 +54,7 @@ rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator
     RONDO__TRY(
         build_check(graph, operator_name, shown, inputs, input_count, attributes, attribute_count, output_count));
     for (uint32_t i = 0; i < output_count; i++) {
-        RONDO__TRY(rondo__ir_value_add(graph, NULL, shown, NULL, &out_values[i]));
+        RONDO__TRY(build_output(graph, name, shown, i, &out_values[i]));
     }
     RONDO__TRY(rondo__ir_node_add(graph, operator_name, name, inputs, input_count, out_values, output_count, attributes,
                                   attribute_count, NULL));
