@@ -50,8 +50,8 @@ static uint64_t cpu_pages(int name) {
 
 static rondo_status cpu_properties(void *self, rondo_device_properties *out_properties) {
     (void)self;
-    out_properties->capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_ADDRESSABLE |
-                                   RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE;
+    out_properties->capabilities =
+        RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_ADDRESSABLE | RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE;
     (void)snprintf(out_properties->name, sizeof out_properties->name, "cpu");
     (void)snprintf(out_properties->description, sizeof out_properties->description,
                    "the host's processor, one thread, calls run as they are enqueued");
@@ -105,8 +105,7 @@ static void cpu_close(void *self) {
 }
 
 rondo_status rondo__cpu_device_open(const rondo_host_api *host, rondo__cpu_device **out_device) {
-    rondo__cpu_device *device =
-        host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__cpu_device), 0);
+    rondo__cpu_device *device = host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__cpu_device), 0);
     if (!device) return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, DRIVER, "cpu: no memory for the device");
     memset(device, 0, sizeof *device);
     device->host = host;

@@ -10,20 +10,20 @@
 #include <rondo/plugin.h>
 
 /* What is counted. */
-#define RONDO__CPU_COUNTS(X)      \
-    X(LAUNCHES, "launches")       \
-    X(COPIES, "copies")           \
-    X(FILLS, "fills")             \
-    X(HOST_CALLS, "host_calls")   \
+#define RONDO__CPU_COUNTS(X)        \
+    X(LAUNCHES, "launches")         \
+    X(COPIES, "copies")             \
+    X(FILLS, "fills")               \
+    X(HOST_CALLS, "host_calls")     \
     X(SYNCHRONIZES, "synchronizes") \
-    X(EVENTS, "events")           \
+    X(EVENTS, "events")             \
     X(ALLOCATIONS, "allocations")
 
 enum {
 #define RONDO_X(name, text) RONDO__CPU_COUNT_##name,
     RONDO__CPU_COUNTS(RONDO_X)
 #undef RONDO_X
-    RONDO__CPU_COUNT_OF
+        RONDO__CPU_COUNT_OF
 };
 
 /* Written by one thread at a time and read by any: a plain load and store, without a locked instruction. */

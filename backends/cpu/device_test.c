@@ -34,9 +34,7 @@ static int32_t kernel_add(const void *context, const uint64_t *words) {
     return context && *sum > 100 ? -5 : 0;
 }
 
-static int32_t host_bump(void *user) {
-    return ++*(int *)user > 3 ? 9 : 0;
-}
+static int32_t host_bump(void *user) { return ++*(int *)user > 3 ? 9 : 0; }
 
 static void test_calls_run_at_once(rondo_test *t) {
     rondo_device *device = open_device(t);
@@ -111,7 +109,8 @@ static void test_a_list_of_calls(rondo_test *t) {
     T_EQ(t, counter(t, device, "launches"), 200);
     for (int i = 0; i < 200; i++) entries[i].context = "limited";
     sum = 0;
-    T_FAILS(t, rondo__stream_execute(stream, &list, &failed), KERNEL_FAILED, "entry 33 of the list failed with reason -5");
+    T_FAILS(t, rondo__stream_execute(stream, &list, &failed), KERNEL_FAILED,
+            "entry 33 of the list failed with reason -5");
     T_EQ(t, failed, 33);
     T_EQ(t, sum, 102);
     T_EQ(t, counter(t, device, "launches"), 234);
@@ -143,7 +142,8 @@ static void test_a_list_of_everything(rondo_test *t) {
     T_OK(t, rondo__stream_execute(stream, &list, &failed));
     T_TRUE(t, sum == 2 + 2 + 11 && ran == 2);
     ran = 3;
-    T_FAILS(t, rondo__stream_execute(stream, &list, &failed), KERNEL_FAILED, "entry 4 of the list failed with reason 9");
+    T_FAILS(t, rondo__stream_execute(stream, &list, &failed), KERNEL_FAILED,
+            "entry 4 of the list failed with reason 9");
     T_EQ(t, failed, 4);
     T_EQ(t, counter(t, device, "launches"), 5);
     T_EQ(t, counter(t, device, "host_calls"), 3);
@@ -155,11 +155,13 @@ static void test_properties(rondo_test *t) {
     const rondo_device_properties *p = rondo_device_info(device);
     T_STR(t, p->name, "cpu");
     T_TRUE(t, (p->capabilities & RONDO_DEVICE_INLINE) != 0 && (p->capabilities & RONDO_DEVICE_HOST_ADDRESSABLE) != 0 &&
-              (p->capabilities & RONDO_DEVICE_GRAPH_CAPABLE) != 0 && (p->capabilities & RONDO_DEVICE_HOST_KERNELS) != 0);
+                  (p->capabilities & RONDO_DEVICE_GRAPH_CAPABLE) != 0 &&
+                  (p->capabilities & RONDO_DEVICE_HOST_KERNELS) != 0);
     T_TRUE(t, p->dlpack_type == 1 && p->allocation_alignment == 64);
     T_OK(t, rondo_device_memory_info(device, &free_bytes, &total));
     T_TRUE(t, total > 0 && free_bytes <= total && total == p->memory_total);
-    T_FAILS(t, rondo_device_open(rondo_device_instance(device), "cpu:1", NULL, &other), OUT_OF_RANGE, "has 1 device here");
+    T_FAILS(t, rondo_device_open(rondo_device_instance(device), "cpu:1", NULL, &other), OUT_OF_RANGE,
+            "has 1 device here");
     T_FAILS(t, rondo_device_open(rondo_device_instance(device), "cpu", "threads=2", &other), ALREADY_EXISTS, NULL);
 }
 
@@ -207,5 +209,5 @@ static void test_streams_of_several_threads(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(test_calls_run_at_once), T(test_overlapping_copies), T(test_counts_outlive_their_stream),
-                T(test_a_list_of_calls), T(test_a_list_of_everything), T(test_properties),
-                T(test_settings_are_refused), T_PLAIN(test_streams_of_several_threads))
+                T(test_a_list_of_calls), T(test_a_list_of_everything), T(test_properties), T(test_settings_are_refused),
+                T_PLAIN(test_streams_of_several_threads))

@@ -16,12 +16,12 @@ static rondo_status cpu_stream_create(void *self, uint32_t flags, int32_t priori
     const rondo_host_api *host = device->host;
     (void)priority; /* there is nobody to be preferred to */
     if (flags == RONDO_STREAM_ASYNCHRONOUS) {
-        return RONDO_PLUGIN_FAIL(host, UNSUPPORTED, DRIVER, "cpu: RONDO_STREAM_ASYNCHRONOUS: streams with a worker of "
-                                                            "their own do not exist here");
+        return RONDO_PLUGIN_FAIL(host, UNSUPPORTED, DRIVER,
+                                 "cpu: RONDO_STREAM_ASYNCHRONOUS: streams with a worker of "
+                                 "their own do not exist here");
     }
     if (flags) return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "cpu: unknown stream flags 0x%x", flags);
-    rondo__cpu_stream *stream =
-        host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__cpu_stream), 0);
+    rondo__cpu_stream *stream = host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__cpu_stream), 0);
     if (!stream) return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, DRIVER, "cpu: no memory for a stream");
     memset(stream, 0, sizeof *stream);
     stream->device = device;
@@ -55,8 +55,10 @@ static rondo_status cpu_launch(void *self, const rondo_call *call) {
     rondo__cpu_count(&stream->counts, RONDO__CPU_COUNT_LAUNCHES, 1);
     int32_t reason = call->kernel.function(call->kernel.context, words);
     if (!reason) return RONDO_OK;
-    return RONDO_PLUGIN_FAIL(stream->device->host, KERNEL_FAILED, KERNEL, "cpu: call '%s': its kernel failed with "
-                             "reason %d", call->name ? call->name : "", (int)reason);
+    return RONDO_PLUGIN_FAIL(stream->device->host, KERNEL_FAILED, KERNEL,
+                             "cpu: call '%s': its kernel failed with "
+                             "reason %d",
+                             call->name ? call->name : "", (int)reason);
 }
 
 static rondo_status cpu_copy(void *self, uint64_t destination, uint64_t source, uint64_t bytes, rondo_copy_kind kind) {
@@ -191,8 +193,10 @@ static rondo_status cpu_execute_list(void *self, const rondo_list *list, uint64_
     }
     *out_failed = failed;
     if (__builtin_expect(failed == UINT64_MAX, 1)) return RONDO_OK;
-    return RONDO_PLUGIN_FAIL(stream->device->host, KERNEL_FAILED, KERNEL, "cpu: entry %llu of the list failed with "
-                             "reason %d", (unsigned long long)failed, (int)reason);
+    return RONDO_PLUGIN_FAIL(stream->device->host, KERNEL_FAILED, KERNEL,
+                             "cpu: entry %llu of the list failed with "
+                             "reason %d",
+                             (unsigned long long)failed, (int)reason);
 }
 
 const rondo_stream_table rondo__cpu_stream_table = {.struct_size = sizeof(rondo_stream_table),

@@ -20,8 +20,10 @@ rondo_status rondo__sim_enter(rondo__sim_device *device, const char *what) {
     (void)pthread_mutex_lock(&device->mutex);
     if (!device->executing || !pthread_equal(device->executor, pthread_self())) return RONDO_OK;
     (void)pthread_mutex_unlock(&device->mutex);
-    return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, DRIVER, "sim: %s: called by a kernel or host function that the "
-                             "device itself is running", what);
+    return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, DRIVER,
+                             "sim: %s: called by a kernel or host function that the "
+                             "device itself is running",
+                             what);
 }
 
 void rondo__sim_leave(rondo__sim_device *device) { (void)pthread_mutex_unlock(&device->mutex); }
@@ -82,8 +84,7 @@ static void sim_close(void *self) {
 
 rondo_status rondo__sim_device_open(const rondo_host_api *host, uint32_t index, uint64_t seed, uint64_t memory,
                                     rondo__sim_device **out_device) {
-    rondo__sim_device *device =
-        host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__sim_device), 0);
+    rondo__sim_device *device = host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__sim_device), 0);
     if (!device) return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, DRIVER, "sim: no memory for the device");
     memset(device, 0, sizeof *device);
     device->host = host;

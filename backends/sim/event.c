@@ -98,7 +98,8 @@ rondo_status rondo__sim_event_synchronize(void *handle) {
     if (!goes_on) {
         status = RONDO_PLUGIN_FAIL(device->host, INTERNAL, DRIVER, "sim: the streams wait for each other");
     } else if (marker && marker->failed) {
-        status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER, "sim: the work before the event failed: "
+        status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER,
+                                   "sim: the work before the event failed: "
                                    "synchronize its stream to see how");
     }
     rondo__sim_marker_release(device, marker);

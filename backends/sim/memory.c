@@ -31,8 +31,7 @@ static size_t sim_blocks_upto(const rondo__sim_blocks *blocks, uint64_t address)
 }
 
 static void sim_blocks_remove(rondo__sim_blocks *blocks, size_t index) {
-    memmove(&blocks->items[index], &blocks->items[index + 1u],
-            (blocks->count - index - 1u) * sizeof *blocks->items);
+    memmove(&blocks->items[index], &blocks->items[index + 1u], (blocks->count - index - 1u) * sizeof *blocks->items);
     blocks->count--;
 }
 
@@ -48,8 +47,9 @@ static bool sim_poison_is_whole(const rondo__sim_block *block) {
 /* The block leaves the quarantine for good. */
 static void sim_let_go(rondo__sim_device *device, const rondo__sim_block *block) {
     if (!sim_poison_is_whole(block)) {
-        device->host->log(device->host->host, RONDO_LOG_ERROR, "sim: freed memory was written: something went on using "
-                                                               "an allocation after rondo_memory_free");
+        device->host->log(device->host->host, RONDO_LOG_ERROR,
+                          "sim: freed memory was written: something went on using "
+                          "an allocation after rondo_memory_free");
     }
     rondo__sim_release(device, (void *)(uintptr_t)block->base, (size_t)block->size, RONDO__SIM_ALIGNMENT);
 }
@@ -68,8 +68,10 @@ static void sim_shrink_quarantine(rondo__sim_device *device, uint64_t bytes, siz
 }
 
 static rondo_status sim_out_of_memory(const rondo__sim_device *device, uint64_t size) {
-    return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, MEMORY, "sim: no memory for %llu bytes: %llu of %llu are in "
-                             "use", (unsigned long long)size, (unsigned long long)device->used,
+    return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, MEMORY,
+                             "sim: no memory for %llu bytes: %llu of %llu are in "
+                             "use",
+                             (unsigned long long)size, (unsigned long long)device->used,
                              (unsigned long long)device->limit);
 }
 
@@ -84,8 +86,7 @@ static rondo_status sim_allocate(void *self, uint64_t size, uint64_t *out_addres
     if (pointer) {
         rondo__sim_block block = {(uint64_t)(uintptr_t)pointer, size};
         size_t at = sim_blocks_upto(&device->live, block.base);
-        memmove(&device->live.items[at + 1u], &device->live.items[at],
-                (device->live.count - at) * sizeof block);
+        memmove(&device->live.items[at + 1u], &device->live.items[at], (device->live.count - at) * sizeof block);
         device->live.items[at] = block;
         device->live.count++;
         device->used += size;

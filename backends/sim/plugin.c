@@ -37,8 +37,10 @@ static rondo_status sim_parse_settings(const rondo_host_api *host, const char *s
         if (key == 4 && memcmp(settings, "seed", key) == 0) target = seed;
         if (key == 6 && memcmp(settings, "memory", key) == 0) target = memory;
         if (!target) {
-            return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "sim: there is no setting '%.*s': there are 'seed' "
-                                     "and 'memory'", (int)(key < 64 ? key : 64), settings);
+            return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER,
+                                     "sim: there is no setting '%.*s': there are 'seed' "
+                                     "and 'memory'",
+                                     (int)(key < 64 ? key : 64), settings);
         }
         if (key == length || !sim_parse_number(settings + key + 1u, length - key - 1u, target)) {
             return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "sim: setting '%.*s' needs a whole number",
@@ -65,8 +67,8 @@ static rondo_status sim_open(void *self, uint32_t index, const char *settings, c
         return RONDO_PLUGIN_FAIL(plugin->host, OUT_OF_RANGE, DRIVER, "sim: there is no device %u", index);
     }
     if (variable && !sim_parse_number(variable, strlen(variable), &seed)) {
-        return RONDO_PLUGIN_FAIL(plugin->host, INVALID_ARGUMENT, DRIVER, "sim: the environment variable "
-                                 RONDO__SIM_SEED_VARIABLE " needs a whole number");
+        return RONDO_PLUGIN_FAIL(plugin->host, INVALID_ARGUMENT, DRIVER,
+                                 "sim: the environment variable " RONDO__SIM_SEED_VARIABLE " needs a whole number");
     }
     rondo_status status = sim_parse_settings(plugin->host, settings, &seed, &memory);
     if (!status) status = rondo__sim_device_open(plugin->host, index, seed, memory, &device);

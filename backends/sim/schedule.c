@@ -22,7 +22,8 @@ static bool sim_is_ready(const rondo__sim_stream *stream) {
 
 static rondo__sim_stream *sim_pick(rondo__sim_device *device) {
     uint64_t ready = 0;
-    for (const rondo__sim_stream *stream = device->streams; stream; stream = stream->next) ready += sim_is_ready(stream);
+    for (const rondo__sim_stream *stream = device->streams; stream; stream = stream->next)
+        ready += sim_is_ready(stream);
     if (!ready) return NULL;
     uint64_t number = ready > 1u ? sim_random(device) % ready : 0;
     rondo__sim_stream *stream = device->streams;
@@ -45,8 +46,10 @@ static rondo_status sim_check_launch(const rondo__sim_device *device, const rond
         if (argument->access == RONDO_ACCESS_VALUE || !argument->word) continue;
         const char *problem = rondo__sim_range_problem(device, argument->word, argument->length);
         if (!problem) continue;
-        return RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, MEMORY, "sim: call '%s': argument %u %s %llu bytes at "
-                                 "0x%llx, which %s", operation->name, i, sim_access_text(argument->access),
+        return RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, MEMORY,
+                                 "sim: call '%s': argument %u %s %llu bytes at "
+                                 "0x%llx, which %s",
+                                 operation->name, i, sim_access_text(argument->access),
                                  (unsigned long long)argument->length, (unsigned long long)argument->word, problem);
     }
     return RONDO_OK;
@@ -83,8 +86,8 @@ static rondo_status sim_run_function(const rondo__sim_device *device, const rond
     if (operation->kind == RONDO__SIM_LAUNCH) {
         int32_t reason = operation->kernel.function(operation->kernel.context, operation->words);
         if (!reason) return RONDO_OK;
-        return RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, KERNEL, "sim: call '%s': its kernel failed with reason %d",
-                                 operation->name, (int)reason);
+        return RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, KERNEL,
+                                 "sim: call '%s': its kernel failed with reason %d", operation->name, (int)reason);
     }
     int32_t reason = operation->function(operation->user);
     if (!reason) return RONDO_OK;
@@ -123,7 +126,8 @@ static void sim_execute(rondo__sim_device *device, rondo__sim_stream *stream, ro
     bool work = operation->kind != RONDO__SIM_RECORD && operation->kind != RONDO__SIM_WAIT;
     rondo_status status = RONDO_OK;
     if (operation->kind == RONDO__SIM_WAIT && operation->marker->failed && !stream->failure) {
-        status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER, "sim: the stream waits for an event whose work "
+        status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER,
+                                   "sim: the stream waits for an event whose work "
                                    "failed: synchronize the event's stream to see how");
     }
     if (work && stream->failure) {

@@ -22,8 +22,8 @@
 #define RONDO__SIM_MEMORY ((uint64_t)1 << 30)      /* bytes, unless the settings say otherwise */
 #define RONDO__SIM_QUARANTINE ((uint64_t)32 << 20) /* bytes of freed memory kept poisoned */
 #define RONDO__SIM_QUARANTINE_BLOCKS 1024u         /* at most, so that looking through them stays cheap */
-#define RONDO__SIM_FRESH 0xCD                    /* memory that nobody has written */
-#define RONDO__SIM_FREED 0xDB                    /* memory that is no longer anybody's */
+#define RONDO__SIM_FRESH 0xCD                      /* memory that nobody has written */
+#define RONDO__SIM_FREED 0xDB                      /* memory that is no longer anybody's */
 
 #define RONDO__SIM_COUNTS(X)        \
     X(LAUNCHES, "launches")         \
@@ -38,7 +38,7 @@ enum {
 #define RONDO_X(name, text) RONDO__SIM_COUNT_##name,
     RONDO__SIM_COUNTS(RONDO_X)
 #undef RONDO_X
-    RONDO__SIM_COUNT_OF
+        RONDO__SIM_COUNT_OF
 };
 
 typedef struct rondo__sim_device rondo__sim_device;
@@ -114,7 +114,7 @@ struct rondo__sim_device {
     rondo__sim_blocks live;
     rondo__sim_block quarantine[RONDO__SIM_QUARANTINE_BLOCKS]; /* in order of freeing */
     size_t quarantine_count;
-    uint64_t quarantined; /* bytes */
+    uint64_t quarantined;       /* bytes */
     rondo__sim_stream *streams; /* in order of creation */
     uint64_t counts[RONDO__SIM_COUNT_OF];
 };

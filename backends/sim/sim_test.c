@@ -171,7 +171,8 @@ static void tell(rondo_test *t, const char *settings, story *out, step *steps, i
     the_story.ran = 0;
     for (int i = 0; i < STREAMS * STEPS; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        int s = (int)((random >> 33) % STREAMS), other = (int)((random >> 40) % STREAMS), dice = (int)((random >> 50) % 4);
+        int s = (int)((random >> 33) % STREAMS), other = (int)((random >> 40) % STREAMS),
+            dice = (int)((random >> 50) % 4);
         if (dice == 0) {
             T_OK(t, rondo_event_record(events[s], streams[s]));
             mark[s] = last[s];
@@ -322,7 +323,8 @@ static void test_copies_outside_are_refused(rondo_test *t) {
     T_OK(t, rondo_memory_free(device, freed));
     T_FAILS(t, rondo_stream_copy(stream, a + 1, host, 64, RONDO_COPY_HOST_TO_DEVICE), INVALID_ARGUMENT,
             "crosses the end of its allocation");
-    T_FAILS(t, rondo_stream_copy(stream, host, freed, 1, RONDO_COPY_DEVICE_TO_HOST), INVALID_ARGUMENT, "which was freed");
+    T_FAILS(t, rondo_stream_copy(stream, host, freed, 1, RONDO_COPY_DEVICE_TO_HOST), INVALID_ARGUMENT,
+            "which was freed");
     T_FAILS(t, rondo_stream_copy(stream, host, host + 32, 1, RONDO_COPY_DEVICE_TO_DEVICE), INVALID_ARGUMENT,
             "is no memory of this device");
     T_FAILS(t, rondo_stream_copy(stream, a, a + 32, 8, RONDO_COPY_HOST_TO_DEVICE), INVALID_ARGUMENT,
@@ -450,7 +452,8 @@ static int32_t host_fails(void *user) {
 static void test_a_host_function_may_fail(rondo_test *t) {
     rondo_device *device = open_device(t, NULL);
     T_OK(t, rondo_stream_host_call(rondo_stream_default(device), host_fails, NULL));
-    T_FAILS(t, rondo_stream_synchronize(rondo_stream_default(device)), KERNEL_FAILED, "host function failed with reason 12");
+    T_FAILS(t, rondo_stream_synchronize(rondo_stream_default(device)), KERNEL_FAILED,
+            "host function failed with reason 12");
 }
 
 /* A failure that frees meet stays with its stream. */

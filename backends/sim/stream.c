@@ -47,8 +47,10 @@ static void sim_stream_destroy(void *self, void *handle) {
 
 rondo_status rondo__sim_check_stream(const rondo__sim_stream *stream, const char *what) {
     if (!stream->capturing) return RONDO_OK;
-    return RONDO_PLUGIN_FAIL(stream->device->host, INVALID_STATE, CAPTURE, "sim: %s reached a stream that a capture "
-                             "records", what);
+    return RONDO_PLUGIN_FAIL(stream->device->host, INVALID_STATE, CAPTURE,
+                             "sim: %s reached a stream that a capture "
+                             "records",
+                             what);
 }
 
 rondo_status rondo__sim_operation_make(rondo__sim_device *device, rondo__sim_kind kind, size_t extra,

@@ -13,36 +13,49 @@ typedef struct check_entry {
     size_t offset;
 } check_entry;
 
-#define RONDO__CHECK(type, field) {#field, offsetof(type, field)}
+#define RONDO__CHECK(type, field) \
+    { #field, offsetof(type, field) }
 
-static const check_entry check_backend[] = {
-    RONDO__CHECK(rondo_backend_table, name), RONDO__CHECK(rondo_backend_table, description),
-    RONDO__CHECK(rondo_backend_table, enumerate), RONDO__CHECK(rondo_backend_table, open), {NULL, 0}};
+static const check_entry check_backend[] = {RONDO__CHECK(rondo_backend_table, name),
+                                            RONDO__CHECK(rondo_backend_table, description),
+                                            RONDO__CHECK(rondo_backend_table, enumerate),
+                                            RONDO__CHECK(rondo_backend_table, open),
+                                            {NULL, 0}};
 
-static const check_entry check_catalogue[] = {
-    RONDO__CHECK(rondo_catalogue_table, name),        RONDO__CHECK(rondo_catalogue_table, kernel_set),
-    RONDO__CHECK(rondo_catalogue_table, operator_at), RONDO__CHECK(rondo_catalogue_table, find),
-    RONDO__CHECK(rondo_catalogue_table, prepare),     RONDO__CHECK(rondo_catalogue_table, release),
-    {NULL, 0}};
+static const check_entry check_catalogue[] = {RONDO__CHECK(rondo_catalogue_table, name),
+                                              RONDO__CHECK(rondo_catalogue_table, kernel_set),
+                                              RONDO__CHECK(rondo_catalogue_table, operator_at),
+                                              RONDO__CHECK(rondo_catalogue_table, find),
+                                              RONDO__CHECK(rondo_catalogue_table, prepare),
+                                              RONDO__CHECK(rondo_catalogue_table, release),
+                                              {NULL, 0}};
 
-static const check_entry check_device[] = {
-    RONDO__CHECK(rondo_device_table, memory),       RONDO__CHECK(rondo_device_table, stream),
-    RONDO__CHECK(rondo_device_table, properties),   RONDO__CHECK(rondo_device_table, memory_info),
-    RONDO__CHECK(rondo_device_table, catalogue_at), RONDO__CHECK(rondo_device_table, close),
-    {NULL, 0}};
+static const check_entry check_device[] = {RONDO__CHECK(rondo_device_table, memory),
+                                           RONDO__CHECK(rondo_device_table, stream),
+                                           RONDO__CHECK(rondo_device_table, properties),
+                                           RONDO__CHECK(rondo_device_table, memory_info),
+                                           RONDO__CHECK(rondo_device_table, catalogue_at),
+                                           RONDO__CHECK(rondo_device_table, close),
+                                           {NULL, 0}};
 
-static const check_entry check_memory[] = {RONDO__CHECK(rondo_memory_table, allocate),
-                                           RONDO__CHECK(rondo_memory_table, free), {NULL, 0}};
+static const check_entry check_memory[] = {
+    RONDO__CHECK(rondo_memory_table, allocate), RONDO__CHECK(rondo_memory_table, free), {NULL, 0}};
 
-static const check_entry check_stream[] = {
-    RONDO__CHECK(rondo_stream_table, create),        RONDO__CHECK(rondo_stream_table, destroy),
-    RONDO__CHECK(rondo_stream_table, launch),        RONDO__CHECK(rondo_stream_table, copy),
-    RONDO__CHECK(rondo_stream_table, fill),          RONDO__CHECK(rondo_stream_table, host_call),
-    RONDO__CHECK(rondo_stream_table, synchronize),   RONDO__CHECK(rondo_stream_table, query),
-    RONDO__CHECK(rondo_stream_table, event_create),  RONDO__CHECK(rondo_stream_table, event_destroy),
-    RONDO__CHECK(rondo_stream_table, event_record),  RONDO__CHECK(rondo_stream_table, event_wait),
-    RONDO__CHECK(rondo_stream_table, event_query),   RONDO__CHECK(rondo_stream_table, event_synchronize),
-    {NULL, 0}};
+static const check_entry check_stream[] = {RONDO__CHECK(rondo_stream_table, create),
+                                           RONDO__CHECK(rondo_stream_table, destroy),
+                                           RONDO__CHECK(rondo_stream_table, launch),
+                                           RONDO__CHECK(rondo_stream_table, copy),
+                                           RONDO__CHECK(rondo_stream_table, fill),
+                                           RONDO__CHECK(rondo_stream_table, host_call),
+                                           RONDO__CHECK(rondo_stream_table, synchronize),
+                                           RONDO__CHECK(rondo_stream_table, query),
+                                           RONDO__CHECK(rondo_stream_table, event_create),
+                                           RONDO__CHECK(rondo_stream_table, event_destroy),
+                                           RONDO__CHECK(rondo_stream_table, event_record),
+                                           RONDO__CHECK(rondo_stream_table, event_wait),
+                                           RONDO__CHECK(rondo_stream_table, event_query),
+                                           RONDO__CHECK(rondo_stream_table, event_synchronize),
+                                           {NULL, 0}};
 
 /* Every table starts with struct_size, and holds pointers of one size at the offsets listed. */
 static rondo_status check_table(const char *origin, const char *what, const void *table, size_t size,

@@ -70,8 +70,10 @@ static rondo_status device_read_catalogues(rondo_device *device, rondo__registry
         if (!status) {
             device->kernels.catalogues[device->kernels.count++] = catalogue;
         } else if (rondo_status_code(status) == RONDO_CODE_NOT_FOUND) {
-            rondo__log_write(device->log, RONDO_LOG_WARNING, "device type '%s' asks for kernel catalogue '%s', which no "
-                             "plugin has registered", type, name);
+            rondo__log_write(device->log, RONDO_LOG_WARNING,
+                             "device type '%s' asks for kernel catalogue '%s', which no "
+                             "plugin has registered",
+                             type, name);
             rondo_status_release(status);
         } else {
             return status;
@@ -96,8 +98,8 @@ static void device_destroy(rondo_device *device) {
     rondo__free(&allocator, device, sizeof *device);
 }
 
-static rondo_status device_connect(rondo_device *device, rondo__registry *registry,
-                                   const rondo__registry_entry *entry, uint32_t index, const char *settings) {
+static rondo_status device_connect(rondo_device *device, rondo__registry *registry, const rondo__registry_entry *entry,
+                                   uint32_t index, const char *settings) {
     const char *type = entry->backend.table->name;
     const rondo_device_table *table = NULL;
     void *handle = NULL;
@@ -117,9 +119,8 @@ static rondo_status device_connect(rondo_device *device, rondo__registry *regist
     return rondo__stream_open(device, RONDO_STREAM_DEFAULT, 0, true, &device->default_stream);
 }
 
-static rondo_status device_make(rondo__registry *registry, rondo_instance *instance,
-                                const rondo__registry_entry *entry, uint32_t index, const char *settings,
-                                rondo_device **out_device) {
+static rondo_status device_make(rondo__registry *registry, rondo_instance *instance, const rondo__registry_entry *entry,
+                                uint32_t index, const char *settings, rondo_device **out_device) {
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_zeroed(&registry->allocator, sizeof(rondo_device), &memory));
     rondo_device *device = memory;
@@ -152,8 +153,10 @@ static rondo_status device_reserve_slots(rondo__registry *registry, rondo__regis
 static rondo_status device_reuse(rondo_device *device, const char *name, const char *settings,
                                  rondo_device **out_device) {
     if (settings && strcmp(settings, device->settings ? device->settings : "") != 0) {
-        return RONDO__FAIL(ALREADY_EXISTS, INPUT, "device '%s' is open with settings '%s': close it before it is opened "
-                           "with '%s'", name, device->settings ? device->settings : "", settings);
+        return RONDO__FAIL(ALREADY_EXISTS, INPUT,
+                           "device '%s' is open with settings '%s': close it before it is opened "
+                           "with '%s'",
+                           name, device->settings ? device->settings : "", settings);
     }
     rondo_device_retain(device);
     *out_device = device;

@@ -53,13 +53,13 @@ struct rondo__recorder {
 
 struct rondo_stream {
     rondo__ref_count references;
-    rondo_device *device; /* retained, but for the default stream, which the device owns */
-    void *handle;         /* the backend's */
-    rondo__recorder *recorder; /* null unless a capture records this stream; written by rondo__stream_record only */
+    rondo_device *device;          /* retained, but for the default stream, which the device owns */
+    void *handle;                  /* the backend's */
+    rondo__recorder *recorder;     /* null unless a capture records this stream; written by rondo__stream_record only */
     rondo_stream *next, *previous; /* of the device's list, under device->mutex */
     uint64_t id;
-    rondo__mutex mutex;     /* recursive; one backend entry at a time on devices that are not inline */
-    rondo_status pending;   /* a failure met while somebody else waited for the stream; the next synchronise has it */
+    rondo__mutex mutex;   /* recursive; one backend entry at a time on devices that are not inline */
+    rondo_status pending; /* a failure met while somebody else waited for the stream; the next synchronise has it */
 };
 
 struct rondo_event {
@@ -85,7 +85,7 @@ struct rondo_device {
     rondo__mutex mutex;    /* streams, prepared */
     void *opened_in;       /* the registry entry that holds the pointer, under the registry's open_mutex */
     void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
-    rondo__buffer prepared; /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
+    rondo__buffer prepared;                   /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
 };
 
 static inline bool rondo__device_is_inline(const rondo_device *device) {
@@ -138,8 +138,8 @@ uint64_t rondo__registry_next_id(rondo__registry *registry);
 
 /* Finds the open device, or opens it through the backend and makes the default stream. Called with open_mutex held;
  * the memory room is attached by the caller before that is given up (a new device has memory null). */
-RONDO_MUST_USE rondo_status rondo__device_open(rondo__registry *registry, rondo_instance *instance,
-                                               const char *name, const char *settings, rondo_device **out_device);
+RONDO_MUST_USE rondo_status rondo__device_open(rondo__registry *registry, rondo_instance *instance, const char *name,
+                                               const char *settings, rondo_device **out_device);
 /* Whether what a plugin offers is whole: CORRUPT (loading) names the table and the entry that is wrong. `origin` is the
  * plugin's file or name. */
 RONDO_MUST_USE rondo_status rondo__plugin_check(const char *origin, const rondo_plugin_api *api);

@@ -300,7 +300,8 @@ static void test_names(rondo_test *t) {
     rondo_instance *instance = instance_open(t);
     rondo_device *d = NULL;
     T_FAILS(t, rondo_device_open(instance, "nothing", NULL, &d), NOT_FOUND, "there is no device type 'nothing'");
-    T_FAILS(t, rondo_device_open(instance, "nothing", NULL, &d), NOT_FOUND, rondo_test_failing(t) ? NULL : "there is 'fake'");
+    T_FAILS(t, rondo_device_open(instance, "nothing", NULL, &d), NOT_FOUND,
+            rondo_test_failing(t) ? NULL : "there is 'fake'");
     T_FAILS(t, rondo_device_open(instance, "fake:2", NULL, &d), OUT_OF_RANGE, "type 'fake' has 2 devices");
     T_FAILS(t, rondo_device_open(instance, "fake:99999999999999999999", NULL, &d), OUT_OF_RANGE, "at most");
     T_FAILS(t, rondo_device_open(instance, "fake:", NULL, &d), INVALID_ARGUMENT, "is a number");
@@ -322,16 +323,21 @@ typedef struct hole {
     size_t offset;
 } hole;
 
-#define HOLE(field, table) {"'" #field "' of its " #table " table", offsetof(fake, table.field)}
+#define HOLE(field, table) \
+    { "'" #field "' of its " #table " table", offsetof(fake, table.field) }
 
 static void test_each_hole_in_a_device_is_named(rondo_test *t) {
-    static const hole holes[] = {
-        HOLE(memory, device),       HOLE(stream, device),      HOLE(properties, device), HOLE(memory_info, device),
-        HOLE(catalogue_at, device), HOLE(close, device),       HOLE(allocate, memory),   HOLE(free, memory),
-        HOLE(create, stream),       HOLE(destroy, stream),     HOLE(launch, stream),     HOLE(copy, stream),
-        HOLE(fill, stream),         HOLE(host_call, stream),   HOLE(synchronize, stream), HOLE(query, stream),
-        HOLE(event_create, stream), HOLE(event_destroy, stream), HOLE(event_record, stream), HOLE(event_wait, stream),
-        HOLE(event_query, stream),  HOLE(event_synchronize, stream)};
+    static const hole holes[] = {HOLE(memory, device),       HOLE(stream, device),
+                                 HOLE(properties, device),   HOLE(memory_info, device),
+                                 HOLE(catalogue_at, device), HOLE(close, device),
+                                 HOLE(allocate, memory),     HOLE(free, memory),
+                                 HOLE(create, stream),       HOLE(destroy, stream),
+                                 HOLE(launch, stream),       HOLE(copy, stream),
+                                 HOLE(fill, stream),         HOLE(host_call, stream),
+                                 HOLE(synchronize, stream),  HOLE(query, stream),
+                                 HOLE(event_create, stream), HOLE(event_destroy, stream),
+                                 HOLE(event_record, stream), HOLE(event_wait, stream),
+                                 HOLE(event_query, stream),  HOLE(event_synchronize, stream)};
     rondo_instance *instance = instance_open(t);
     rondo_device *d = NULL;
     for (size_t i = 0; i < sizeof holes / sizeof holes[0]; i++) {

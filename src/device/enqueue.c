@@ -11,14 +11,14 @@ static rondo_status enqueue_no_stream(const char *what) {
 
 static rondo_status enqueue_bad_argument(const rondo_call *call, uint32_t index) {
     return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "call '%s': argument %u has access %u, which is none of 0 to %u",
-                       call->name ? call->name : "", index, call->arguments[index].access,
-                       (unsigned)RONDO_ACCESS_BOTH);
+                       call->name ? call->name : "", index, call->arguments[index].access, (unsigned)RONDO_ACCESS_BOTH);
 }
 
 static rondo_status enqueue_bad_call(const rondo_call *call) {
     if (!call || call->struct_size < sizeof *call) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_launch: the call is null or its struct_size is not "
-                                                    "set: start from RONDO_CALL_INIT");
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "rondo_stream_launch: the call is null or its struct_size is not "
+                           "set: start from RONDO_CALL_INIT");
     }
     if (call->argument_count > RONDO_ARGUMENT_MAX) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "call '%s': %u arguments are more than %u",
@@ -107,8 +107,9 @@ rondo_status rondo_stream_capture_status(rondo_stream *stream, rondo_capture_sta
     rondo_capture_status own = RONDO_CAPTURE_STATUS_INIT;
     if (!stream) return enqueue_no_stream("rondo_stream_capture_status");
     if (!out_status || out_status->struct_size == 0) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_capture_status: the answer is null or its struct_size "
-                                                    "is not set");
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "rondo_stream_capture_status: the answer is null or its struct_size "
+                           "is not set");
     }
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) recorder->table->status(recorder, &own);

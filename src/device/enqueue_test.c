@@ -264,10 +264,12 @@ static void check_kernels(rondo_test *t, const char *name) {
     T_FAILS(t, rondo_kernel_find(device, "rondo.nothing", &other), UNSUPPORTED, "offers 'rondo.nothing'");
     T_FAILS(t, rondo_kernel_prepare(device, "Nothing", 2, RONDO_DTYPE_F32, 2, shape, &other), UNSUPPORTED, "'Nothing'");
     T_FAILS(t, rondo_kernel_prepare(device, "Add", 0, RONDO_DTYPE_F32, 2, shape, &other), INVALID_ARGUMENT, "0 inputs");
-    T_FAILS(t, rondo_kernel_prepare(device, "Add", 64, RONDO_DTYPE_F32, 2, shape, &other), INVALID_ARGUMENT, "64 inputs");
+    T_FAILS(t, rondo_kernel_prepare(device, "Add", 64, RONDO_DTYPE_F32, 2, shape, &other), INVALID_ARGUMENT,
+            "64 inputs");
     T_FAILS(t, rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 17, shape, &other), INVALID_ARGUMENT, "sizes");
     T_FAILS(t, rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 1, NULL, &other), INVALID_ARGUMENT, "sizes");
-    T_FAILS(t, rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 1, negative, &other), INVALID_ARGUMENT, "negative");
+    T_FAILS(t, rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 1, negative, &other), INVALID_ARGUMENT,
+            "negative");
     T_FAILS(t, rondo_kernel_prepare(NULL, "Add", 2, RONDO_DTYPE_F32, 2, shape, &other), INVALID_ARGUMENT, NULL);
     T_FAILS(t, rondo_kernel_find(device, NULL, &other), INVALID_ARGUMENT, NULL);
     rondo_kernel_release(device, add);

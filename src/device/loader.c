@@ -51,8 +51,8 @@ rondo_status rondo__registry_load(rondo__registry *registry, const char *path) {
     if (entry) {
         status = rondo__registry_add(registry, path, entry, library);
     } else {
-        status = RONDO__FAIL(UNSUPPORTED, LOADING, "plugin '%s': it does not export '%s'", path,
-                             RONDO_PLUGIN_ENTRY_SYMBOL);
+        status =
+            RONDO__FAIL(UNSUPPORTED, LOADING, "plugin '%s': it does not export '%s'", path, RONDO_PLUGIN_ENTRY_SYMBOL);
     }
     if (status) {
         status = loader_detach(status);

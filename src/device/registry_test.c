@@ -74,15 +74,15 @@ static rondo_status fake_entry(uint32_t abi, const rondo_host_api *host, const r
 static void fake_reset(void) {
     fake *f = &the_fake;
     *f = (fake){0};
-    f->backend = (rondo_backend_table){sizeof f->backend, RONDO_DEVICE_GRAPH_CAPABLE, "fake", "a fake",
-                                       fake_enumerate,    fake_open};
+    f->backend = (rondo_backend_table){sizeof f->backend, RONDO_DEVICE_GRAPH_CAPABLE, "fake", "a fake", fake_enumerate,
+                                       fake_open};
     f->catalogue = (rondo_catalogue_table){
         sizeof f->catalogue, RONDO_CATALOGUE_HOST, "fake_kernels", "fake_1", fake_operator_at, fake_find, NULL,
         fake_prepare,        fake_release};
     f->backends[0] = (rondo_backend){&f->backend, f};
     f->catalogues[0] = (rondo_catalogue){&f->catalogue, f};
-    f->api = (rondo_plugin_api){sizeof f->api, RONDO_PLUGIN_ABI, "fake", "1", 1, 1, f->backends, f->catalogues, f,
-                                fake_shutdown};
+    f->api = (rondo_plugin_api){sizeof f->api, RONDO_PLUGIN_ABI, "fake", "1",          1, 1,
+                                f->backends,   f->catalogues,    f,      fake_shutdown};
 }
 
 /* ------------------------------------------------------------------------------------------------------- helpers */
@@ -153,7 +153,8 @@ typedef struct defect {
     size_t offset; /* in fake, of a pointer that becomes null */
 } defect;
 
-#define DEFECT(field, text) {text, offsetof(fake, field)}
+#define DEFECT(field, text) \
+    { text, offsetof(fake, field) }
 
 static void test_each_missing_entry_is_named(rondo_test *t) {
     static const defect defects[] = {

@@ -83,8 +83,10 @@ void rondo__stream_close(rondo_stream *stream) {
     rondo_status status = rondo__stream_synchronize(stream);
     if (status) {
         (void)rondo_status_format(status, text, sizeof text);
-        rondo__log_write(device->log, RONDO_LOG_WARNING, "a stream of '%s' was released with a failure that nobody "
-                         "asked for: %s", device->properties.name, text);
+        rondo__log_write(device->log, RONDO_LOG_WARNING,
+                         "a stream of '%s' was released with a failure that nobody "
+                         "asked for: %s",
+                         device->properties.name, text);
         rondo_status_release(status);
     }
     stream_unlink(stream);
@@ -92,12 +94,12 @@ void rondo__stream_close(rondo_stream *stream) {
     stream_unmake(stream);
 }
 
-rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options,
-                                 rondo_stream **out_stream) {
+rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options, rondo_stream **out_stream) {
     rondo_stream_options own = RONDO_STREAM_OPTIONS_INIT;
     if (!device || !out_stream || (options && options->struct_size == 0)) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a stream needs a device, options with their struct_size or none, "
-                                                    "and a place for the stream");
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "a stream needs a device, options with their struct_size or none, "
+                           "and a place for the stream");
     }
     if (options) {
         size_t size = options->struct_size < sizeof own ? options->struct_size : sizeof own;
@@ -236,10 +238,8 @@ static rondo_status stream_execute_entry(rondo_stream *stream, const rondo_list_
     case RONDO_LIST_HOST:
         __builtin_memcpy(&function, &entry->words[0], sizeof function);
         return table->host_call(stream->handle, function, (void *)(uintptr_t)entry->words[1]);
-    case RONDO_LIST_WAIT:
-        return table->event_wait((void *)(uintptr_t)entry->words[0], stream->handle);
-    case RONDO_LIST_RECORD:
-        return table->event_record((void *)(uintptr_t)entry->words[0], stream->handle);
+    case RONDO_LIST_WAIT: return table->event_wait((void *)(uintptr_t)entry->words[0], stream->handle);
+    case RONDO_LIST_RECORD: return table->event_record((void *)(uintptr_t)entry->words[0], stream->handle);
     default:
         return RONDO__FAIL(UNSUPPORTED, DRIVER, "device type '%s' cannot run a list entry of operation %u by itself",
                            stream->device->properties.name, (unsigned)entry->operation);
@@ -274,8 +274,7 @@ static rondo_stream *stream_after(rondo_device *device, uint64_t id) {
         if (stream->id <= id) continue;
         uint_least32_t count = atomic_load_explicit(&stream->references, memory_order_relaxed);
         while (count && !atomic_compare_exchange_weak_explicit(&stream->references, &count, count + 1u,
-                                                               memory_order_relaxed, memory_order_relaxed)) {
-        }
+                                                               memory_order_relaxed, memory_order_relaxed)) {}
         if (count) break;
     }
     rondo__mutex_unlock(&device->mutex);

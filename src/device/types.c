@@ -48,7 +48,8 @@ static rondo_status types_count(const rondo__registry_entry *entry, uint32_t *ou
 
 rondo_status rondo_device_type_count(rondo_instance *instance, const char *type, uint32_t *out_count) {
     if (!instance || !type || !out_count) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "counting devices needs an instance, a type and a place for the count");
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "counting devices needs an instance, a type and a place for the count");
     }
     const rondo__registry_entry *entry = rondo__registry_find(rondo__instance_registry(instance), type);
     return entry ? types_count(entry, out_count) : rondo__device_type_unknown(instance, type);
@@ -76,8 +77,9 @@ static rondo_status types_accelerator(rondo__registry *registry, rondo__registry
 rondo_status rondo_device_has_graph_impl(rondo_instance *instance, const char *type, bool *out_has) {
     rondo__registry_entry *entry = NULL;
     if (!instance || !out_has) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "asking for a graph implementation needs an instance and a place "
-                                                    "for the answer");
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                           "asking for a graph implementation needs an instance and a place "
+                           "for the answer");
     }
     rondo__registry *registry = rondo__instance_registry(instance);
     if (type) {

@@ -38,8 +38,9 @@ static rondo_status instance_load(rondo__registry *registry, const rondo_instanc
 static rondo_status instance_read_options(const rondo_instance_options *given, rondo_instance_options *options) {
     if (given) {
         if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "instance options need their struct_size: start from "
-                                                        "RONDO_INSTANCE_OPTIONS_INIT");
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
+                               "instance options need their struct_size: start from "
+                               "RONDO_INSTANCE_OPTIONS_INIT");
         }
         __builtin_memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     }

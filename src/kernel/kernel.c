@@ -17,8 +17,8 @@ static rondo_status kernel_refused(const rondo_kernel_request *request, uint32_t
     if (!request->node_name) {
         return RONDO__FAIL(UNSUPPORTED, KERNEL, "operator '%s': %s", request->operator_name, why);
     }
-    return RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s', operator '%s': %s", request->node_name,
-                       request->operator_name, why);
+    return RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s', operator '%s': %s", request->node_name, request->operator_name,
+                       why);
 }
 
 /* Asks the catalogues that have all of `flags`, in order. */
@@ -94,8 +94,8 @@ static rondo_status kernel_workspace_make(kernel_workspace *workspace, const ron
     workspace->scratch_bytes = (size_t)facts->scratch_bytes;
     workspace->packed_bytes = (size_t)facts->packed_bytes;
     RONDO__TRY(rondo__allocate_zeroed(allocator, workspace->words_bytes, &workspace->words));
-    RONDO__TRY(rondo__allocate_aligned(allocator, workspace->scratch_bytes, RONDO__KERNEL_ALIGNMENT,
-                                       &workspace->scratch));
+    RONDO__TRY(
+        rondo__allocate_aligned(allocator, workspace->scratch_bytes, RONDO__KERNEL_ALIGNMENT, &workspace->scratch));
     return rondo__allocate_aligned(allocator, workspace->packed_bytes, RONDO__KERNEL_ALIGNMENT, &workspace->packed);
 }
 

@@ -121,7 +121,8 @@ static void test_refusals_are_kept(rondo_test *t) {
     T_FAILS(t, rondo__kernel_find(&set, &request, &found, &facts), UNSUPPORTED, "catalogue 'a': because of a");
     T_FAILS(t, rondo__kernel_find(&set, &request, &found, &facts), UNSUPPORTED, "catalogue 'b': because of b");
     request.node_name = NULL;
-    T_FAILS(t, rondo__kernel_find(&set, &request, &found, &facts), UNSUPPORTED, "operator 'Op': no kernel catalogue accepts");
+    T_FAILS(t, rondo__kernel_find(&set, &request, &found, &facts), UNSUPPORTED,
+            "operator 'Op': no kernel catalogue accepts");
     set.count = 0;
     T_FAILS(t, rondo__kernel_find(&set, &request, &found, &facts), UNSUPPORTED, "no kernel catalogue to ask");
     request.operator_name = NULL;

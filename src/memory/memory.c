@@ -48,9 +48,11 @@ void rondo__memory_destroy(rondo__memory *memory) {
     if (!memory) return;
     uint64_t left = memory->device_ranges.count, pinned = memory->pinned_ranges.count;
     if (left || pinned) {
-        rondo__log_write(memory->device->log, RONDO_LOG_WARNING, "device '%s' closes with %llu allocations of %llu bytes "
-                         "and %llu pinned ones alive: they are freed now", memory->device->properties.name,
-                         (unsigned long long)left, (unsigned long long)memory->bytes, (unsigned long long)pinned);
+        rondo__log_write(memory->device->log, RONDO_LOG_WARNING,
+                         "device '%s' closes with %llu allocations of %llu bytes "
+                         "and %llu pinned ones alive: they are freed now",
+                         memory->device->properties.name, (unsigned long long)left, (unsigned long long)memory->bytes,
+                         (unsigned long long)pinned);
     }
     memory_destroy_ranges(memory, &memory->device_ranges, false);
     memory_destroy_ranges(memory, &memory->pinned_ranges, true);
@@ -86,8 +88,7 @@ static rondo_status memory_check_address(const rondo__memory *memory, uint64_t a
 
 static rondo_status memory_enter(rondo__memory *memory, rondo__allocation *allocation, bool pinned) {
     rondo__mutex_lock(&memory->mutex);
-    rondo_status status =
-        rondo__ranges_insert(pinned ? &memory->pinned_ranges : &memory->device_ranges, allocation);
+    rondo_status status = rondo__ranges_insert(pinned ? &memory->pinned_ranges : &memory->device_ranges, allocation);
     if (!status) {
         allocation->generation = memory->next_generation++;
         if (!pinned) memory->bytes += allocation->size;
@@ -144,7 +145,8 @@ static rondo_status memory_free(rondo__memory *memory, uint64_t address, bool pi
     rondo__device_drain(memory->device);
     rondo__allocation *allocation = memory_leave(memory, address, pinned);
     if (!allocation) {
-        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "%s: 0x%llx is not the start of a live %sallocation of device '%s'",
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
+                           "%s: 0x%llx is not the start of a live %sallocation of device '%s'",
                            pinned ? "rondo_memory_host_free" : "rondo_memory_free", (unsigned long long)address,
                            pinned ? "host " : "", memory->device->properties.name);
     }
@@ -157,9 +159,7 @@ rondo_status rondo__memory_allocate(rondo__memory *memory, uint64_t size, uint64
     return memory_allocate(memory, size, false, out_address);
 }
 
-rondo_status rondo__memory_free(rondo__memory *memory, uint64_t address) {
-    return memory_free(memory, address, false);
-}
+rondo_status rondo__memory_free(rondo__memory *memory, uint64_t address) { return memory_free(memory, address, false); }
 
 static rondo_status memory_public_allocate(rondo_device *device, uint64_t size, bool pinned, void **out_pointer) {
     uint64_t address = 0;

@@ -18,7 +18,7 @@ typedef struct rondo__memory_edge rondo__memory_edge;
 
 /* What a resolved argument remembers. Fits a cold array of one entry an argument. */
 typedef struct rondo__memory_reference {
-    uint64_t base;       /* start of the allocation; 0: not ours */
+    uint64_t base; /* start of the allocation; 0: not ours */
     uint64_t size;
     uint64_t generation; /* of the allocation; never used twice in a device */
 } rondo__memory_reference;

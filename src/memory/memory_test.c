@@ -262,7 +262,8 @@ static void naive_resolve(rondo_test *t, naive *n, size_t i, size_t j) {
     rondo__memory_reference r;
     if (!n->pointers[i]) return;
     uint64_t offset = rondo_test_random(t) % n->sizes[i], length = rondo_test_random(t) % (n->sizes[i] - offset + 1);
-    T_OK(t, rondo__memory_resolve(n->w.device->memory, address_of(n->pointers[i]) + offset, length, &n->watchers[j], &r));
+    T_OK(t,
+         rondo__memory_resolve(n->w.device->memory, address_of(n->pointers[i]) + offset, length, &n->watchers[j], &r));
     T_EQ(t, r.base, address_of(n->pointers[i]));
     T_EQ(t, r.size, n->sizes[i]);
     if (n->references[i].base) T_EQ(t, r.generation, n->references[i].generation);

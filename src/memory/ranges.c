@@ -127,8 +127,10 @@ static rondo_status ranges_check_free(const rondo__ranges *ranges, const rondo__
     bool overlap = (below && allocation->base - below->base < below->size) ||
                    (above && above->base - allocation->base < allocation->size);
     if (!overlap) return RONDO_OK;
-    return RONDO__FAIL(ALREADY_EXISTS, MEMORY, "the backend gave out %llu bytes at 0x%llx, which overlap a live "
-                       "allocation", (unsigned long long)allocation->size, (unsigned long long)allocation->base);
+    return RONDO__FAIL(ALREADY_EXISTS, MEMORY,
+                       "the backend gave out %llu bytes at 0x%llx, which overlap a live "
+                       "allocation",
+                       (unsigned long long)allocation->size, (unsigned long long)allocation->base);
 }
 
 rondo_status rondo__ranges_insert(rondo__ranges *ranges, rondo__allocation *allocation) {

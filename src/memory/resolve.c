@@ -15,9 +15,11 @@ void rondo__memory_watcher_init(rondo__memory_watcher *watcher, uint64_t id) {
 
 static rondo_status resolve_past_end(const rondo__memory *memory, uint64_t address, uint64_t length, uint64_t base,
                                      uint64_t size) {
-    return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "device '%s': %llu bytes at 0x%llx cross an end of the allocation of %llu "
-                       "bytes at 0x%llx", memory->device->properties.name, (unsigned long long)length,
-                       (unsigned long long)address, (unsigned long long)size, (unsigned long long)base);
+    return RONDO__FAIL(OUT_OF_RANGE, MEMORY,
+                       "device '%s': %llu bytes at 0x%llx cross an end of the allocation of %llu "
+                       "bytes at 0x%llx",
+                       memory->device->properties.name, (unsigned long long)length, (unsigned long long)address,
+                       (unsigned long long)size, (unsigned long long)base);
 }
 
 static rondo__allocation *resolve_find(const rondo__ranges *ranges, uint64_t address) {
