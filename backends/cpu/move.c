@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running strided copies. The innermost level has one loop a run length; wide levels swap so that writes stay near. */
+ * Running strided copies. The innermost level has one loop a run length; whole matrices are transposed in
+ * blocks. */
 #include "move.h"
 
 #include <string.h>
@@ -75,6 +76,23 @@ void rondo__cpu_move_shape(rondo__cpu_move *move, uint64_t size, int32_t rank, c
         case 16: move->rows = move_rows_16; break;
         default: move->rows = move_rows_any; break;
     }
+}
+
+/* inner.count columns come from rows of inner.from bytes. */
+static void move_rows_turn(const rondo__cpu_move *move, const unsigned char *from, unsigned char *to) {
+    move->turn((const float *)(const void *)from, (float *)(void *)to, move->inner.count, (size_t)move->inner.from / 4, 0,
+               0);
+}
+
+void rondo__cpu_move_turn(rondo__cpu_move *move, rondo__cpu_turn_loop turn) {
+    const rondo__cpu_move_level inner = move->inner, outer = move->level[0];
+    if (move->levels == 0 || move->run != 4 || inner.to != 4 || outer.from != 4 ||
+        inner.from != 4 * (int64_t)outer.count || outer.to != 4 * (int64_t)inner.count)
+        return;
+    move->turn = turn;
+    move->rows = move_rows_turn;
+    move->levels--;
+    for (uint32_t i = 0; i < move->levels; i++) move->level[i] = move->level[i + 1];
 }
 
 void rondo__cpu_move_do(const rondo__cpu_move *move, const unsigned char *from, unsigned char *to) {

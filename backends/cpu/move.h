@@ -20,6 +20,7 @@ typedef struct rondo__cpu_move {
     uint32_t from_word, to_word;
     uint32_t levels;
     uint32_t reserved;
+    rondo__cpu_turn_loop turn; /* of rondo__cpu_move_turn */
     rondo__cpu_move_level level[RONDO_RANK_MAX]; /* inner to outer */
 } rondo__cpu_move;
 
@@ -27,6 +28,8 @@ typedef struct rondo__cpu_move {
  * that continue each other on both sides are merged. */
 void rondo__cpu_move_shape(rondo__cpu_move *move, uint64_t size, int32_t rank, const int64_t *dims,
                            const int64_t *from_strides, const int64_t *to_strides);
+/* Where the two innermost levels transpose a whole matrix of 4-byte elements, that becomes one step. */
+void rondo__cpu_move_turn(rondo__cpu_move *move, rondo__cpu_turn_loop turn);
 void rondo__cpu_move_do(const rondo__cpu_move *move, const unsigned char *from, unsigned char *to);
 /* Compact row-major strides in elements. */
 void rondo__cpu_move_compact(int32_t rank, const int64_t *dims, int64_t *out_strides);

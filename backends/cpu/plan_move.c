@@ -122,6 +122,7 @@ static rondo_status move_plan_transpose(rondo__cpu_plan *plan) {
     status = move_make(plan, 1, &c);
     if (status) return status;
     rondo__cpu_move_shape(&c->moves[0], size, out->rank, out->dims, from, to);
+    rondo__cpu_move_turn(&c->moves[0], plan->set->turn);
     c->moves[0].to_word = rondo__cpu_word_out(plan, 0);
     move_simplify(plan, c);
     return RONDO_OK;

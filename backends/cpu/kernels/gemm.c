@@ -31,7 +31,10 @@ V_INLINE void gemm_tile_body(const rondo__cpu_gemm *g, const float *x, const flo
             for (size_t c = 0; c < chains; c++, at += x_depth, w += step) {
                 vf column[V_WIDEST];
                 V_UNROLL
-                for (size_t i = 0; i < vectors; i++) column[i] = v_load(w + i * V_LANES);
+                for (size_t i = 0; i < vectors; i++) {
+                    column[i] = v_load(w + i * V_LANES);
+                    if (rows > 1) V_KEEP(column[i]);
+                }
                 V_UNROLL
                 for (size_t r = 0; r < rows; r++) {
                     const vf one = v_set(at[r * x_row]);

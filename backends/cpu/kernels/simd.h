@@ -62,6 +62,17 @@ typedef float vf_loose __attribute__((vector_size(4 * V_LANES), aligned(4), may_
 typedef float v4f __attribute__((vector_size(16)));
 typedef float v4f_loose __attribute__((vector_size(16), aligned(4), may_alias));
 
+/* Keeps a vector in a register, where the compiler would rather read it from memory at each use. */
+#if defined(V_IS_AVX512)
+#define V_KEEP(a) __asm__("" : "+v"(a))
+#elif defined(__x86_64__)
+#define V_KEEP(a) __asm__("" : "+x"(a))
+#elif defined(V_IS_NEON)
+#define V_KEEP(a) __asm__("" : "+w"(a))
+#else
+#define V_KEEP(a) ((void)0)
+#endif
+
 V_INLINE vf v_load(const float *p) {
     return *(const vf_loose *)p;
 }
