@@ -114,7 +114,9 @@ static rondo_status emit_value_buffer(rondo__emit *e, rondo_plan *plan, size_t i
     rondo__emit_value *v = &e->values[i];
     const rondo__ir_value_data *data = rondo__ir_value_at(e->graph, (rondo_ir_value)i);
     rondo__plan_buffer *b = &plan->buffers[plan->buffer_count];
-    RONDO__TRY(emit_string(plan, data->name, &b->name));
+    /* An output goes by the name that users know, whatever the value inside is called. */
+    if (v->kind == RONDO__EMIT_OUTPUT) b->name = plan->outputs[v->slot].name;
+    else RONDO__TRY(emit_string(plan, data->name, &b->name));
     b->kind = emit_kinds[v->kind];
     b->slot = v->slot;
     b->bytes = rondo__compile_bytes(e->graph, (rondo_ir_value)i);
