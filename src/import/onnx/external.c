@@ -157,7 +157,7 @@ static rondo_status external_prepare(rondo__onnx_store *store) {
     char real[PATH_MAX], buffer[128];
     const char *root = store->root ? store->root : store->folder;
     if (!realpath(root, real))
-        return RONDO__FAIL(NOT_FOUND, FILE, "the folder '%s' for external data: %s", root,
+        return RONDO__FAIL(NOT_FOUND, FILE, "the folder '%.300s' for external data: %s", root,
                            strerror_r(errno, buffer, sizeof buffer));
     return rondo__string_copy(&store->allocator, real, &store->allowed);
 }
@@ -179,10 +179,10 @@ static rondo_status external_open_real(rondo__onnx_store *store, const char *sho
     if (!external_inside(store->allowed, real)) {
         if (store->root)
             return RONDO__FAIL(CORRUPT, FILE,
-                               "external data '%s' leads to '%s', outside the folder '%s' that external_root allows",
+                               "external data '%s' leads to '%.200s', outside the folder '%.200s' that external_root allows",
                                shown, real, store->allowed);
         return RONDO__FAIL(CORRUPT, FILE,
-                           "external data '%s' is a link that leads to '%s', outside the model's folder '%s'; "
+                           "external data '%s' is a link that leads to '%.200s', outside the model's folder '%.200s'; "
                            "external_root may allow a wider folder",
                            shown, real, store->allowed);
     }
@@ -200,7 +200,7 @@ static rondo_status external_open(rondo__onnx_context *context, rondo__pb_bytes 
     RONDO__TRY(rondo__onnx_text(&context->scratch, location, &name));
     if (!store->root && external_climbs(name))
         return RONDO__FAIL(CORRUPT, FILE,
-                           "external data '%s' leaves the model's folder '%s'; external_root may allow a wider folder",
+                           "external data '%s' leaves the model's folder '%.300s'; external_root may allow a wider folder",
                            shown, store->allowed);
     size_t folder = strlen(store->folder);
     void *memory = NULL;

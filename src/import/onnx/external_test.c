@@ -95,6 +95,8 @@ static void test_past_the_end(rondo_test *t) {
     external_file(t, folder, "p.bin", pointer, sizeof pointer - 1);
     external_model("w.bin", "16", "4", 1);
     EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT, "tensor 'k': external data needs bytes 16 to 20 of 'w.bin', which has 16");
+    external_model("w.bin", "13", "4", 1);
+    EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT, "needs bytes 13 to 17 of 'w.bin', which has 16");
     external_model("w.bin", "17", "0", 0);
     EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT, "which has 16");
     external_model("w.bin", "18446744073709551608", "16", 4);

@@ -19,8 +19,8 @@ static rondo_status file_failed(const char *path, const char *what, int error) {
     char buffer[128];
     const char *reason = file_reason(error, buffer, sizeof buffer);
     if (error == ENOENT || error == ENOTDIR)
-        return RONDO__FAIL(NOT_FOUND, FILE, "'%s' cannot be %s: %s", path, what, reason);
-    return RONDO__FAIL(IO, FILE, "'%s' cannot be %s: %s", path, what, reason);
+        return RONDO__FAIL(NOT_FOUND, FILE, "'%.300s' cannot be %s: %s", path, what, reason);
+    return RONDO__FAIL(IO, FILE, "'%.300s' cannot be %s: %s", path, what, reason);
 }
 
 rondo_status rondo__onnx_file_open(const char *path, int32_t flags, int32_t *out_descriptor, uint64_t *out_size) {
@@ -30,8 +30,8 @@ rondo_status rondo__onnx_file_open(const char *path, int32_t flags, int32_t *out
     struct stat facts;
     rondo_status status = RONDO_OK;
     if (fstat(descriptor, &facts) != 0) status = file_failed(path, "read", errno);
-    else if (S_ISDIR(facts.st_mode)) status = RONDO__FAIL(IO, FILE, "'%s' is a folder, not a file", path);
-    else if (!S_ISREG(facts.st_mode)) status = RONDO__FAIL(IO, FILE, "'%s' is not a regular file", path);
+    else if (S_ISDIR(facts.st_mode)) status = RONDO__FAIL(IO, FILE, "'%.300s' is a folder, not a file", path);
+    else if (!S_ISREG(facts.st_mode)) status = RONDO__FAIL(IO, FILE, "'%.300s' is not a regular file", path);
     if (status) {
         (void)close(descriptor);
         return status;
@@ -48,7 +48,7 @@ rondo_status rondo__onnx_file_fill(int32_t descriptor, const char *path, uint64_
         ssize_t got = pread(descriptor, at, piece, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return file_failed(path, "read", errno);
-        if (got == 0) return RONDO__FAIL(IO, FILE, "'%s' became shorter while it was read", path);
+        if (got == 0) return RONDO__FAIL(IO, FILE, "'%.300s' became shorter while it was read", path);
         at += got;
         offset += (uint64_t)got;
         size -= (size_t)got;
@@ -63,12 +63,12 @@ bool rondo__onnx_file_is_pointer(const void *data, size_t size) {
 
 static rondo_status file_read_open(rondo__onnx_file *file, int32_t descriptor, const char *path, uint64_t size,
                                    uint64_t maximum) {
-    if (size == 0) return RONDO__FAIL(CORRUPT, FILE, "'%s' is empty", path);
+    if (size == 0) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", path);
     if (size > maximum)
         return RONDO__FAIL(CORRUPT, FILE,
-                           "'%s' has %llu bytes; at most %llu are read. Store large weights as external data", path,
+                           "'%.300s' has %llu bytes; at most %llu are read. Store large weights as external data", path,
                            (unsigned long long)size, (unsigned long long)maximum);
-    if (size > SIZE_MAX / 2) return RONDO__FAIL(CORRUPT, FILE, "'%s' exceeds the address space", path);
+    if (size > SIZE_MAX / 2) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' exceeds the address space", path);
     void *data = NULL;
     RONDO__TRY_NOTE(rondo__allocate(&file->allocator, (size_t)size, &data), "while reading '%s'", path);
     file->data = data;

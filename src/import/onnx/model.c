@@ -195,7 +195,7 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
     rondo_status status;
     if (rondo__onnx_file_is_pointer(file.data, file.size))
-        status = RONDO__FAIL(CORRUPT, FILE, "'%s' is the small text that stands for a large file: fetch the file itself",
+        status = RONDO__FAIL(CORRUPT, FILE, "'%.300s' is the small text that stands for a large file: fetch the file itself",
                              path);
     else status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
     rondo__onnx_file_release(&file);
@@ -209,9 +209,9 @@ rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name
     *out_graph = NULL;
     if (!name) name = "model in memory";
     model_options known = model_options_of(options);
-    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%s' is empty", name);
+    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", name);
     if (size > known.file_bytes_max)
-        return RONDO__FAIL(CORRUPT, FILE, "'%s' has %zu bytes; at most %llu are read", name, size,
+        return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %zu bytes; at most %llu are read", name, size,
                            (unsigned long long)known.file_bytes_max);
     return model_import(instance, name, NULL, NULL, data, size, out_graph);
 }
