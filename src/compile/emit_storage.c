@@ -9,11 +9,18 @@
 /* A Concat that is not run may cost this many copies of parts that cannot be made in their place. */
 #define EMIT_PART_COPIES_MAX 1u
 
+/* Chains are halved on the way, so that views of views of views stay cheap. */
 rondo_ir_value rondo__emit_root(const rondo__emit *e, rondo_ir_value value, uint64_t *out_offset) {
     uint64_t offset = 0;
     while (e->values[value].root != value) {
-        offset += e->values[value].offset;
-        value = e->values[value].root;
+        rondo__emit_value *v = &e->values[value];
+        const rondo__emit_value *next = &e->values[v->root];
+        if (next->root != v->root) {
+            v->offset += next->offset;
+            v->root = next->root;
+        }
+        offset += v->offset;
+        value = v->root;
     }
     *out_offset = offset;
     return value;
@@ -115,12 +122,11 @@ static void emit_storage_parts(rondo__emit *e, size_t n) {
     if (node->output_count != 1 || node->input_count < 2 || !emit_part_axis(e, node)) return;
     rondo_ir_value whole = node->outputs[0];
     uint32_t copies = 0;
-    bool many = node->input_count + 3u > RONDO_ARGUMENT_MAX; /* more than a call can take */
-    for (uint32_t i = 0; i < node->input_count; i++) {
+    bool many = node->input_count + 3u > RONDO_ARGUMENT_MAX; /* more than a call can take: however many copies */
+    for (uint32_t i = 0; i < node->input_count && !many; i++) {
         if (node->inputs[i] == RONDO_IR_NONE || rondo__compile_bytes(e->graph, node->inputs[i]) == 0) continue;
-        /* Looking back is quadratic; a Concat that cannot run pays for it. */
         if (!emit_part_fits(e, node->inputs[i], whole) || emit_part_seen(e, node, i)) copies++;
-        if (copies > EMIT_PART_COPIES_MAX && !many) return;
+        if (copies > EMIT_PART_COPIES_MAX) return;
     }
     e->nodes[n] = RONDO__EMIT_NODE_PARTS;
     uint64_t at = 0;

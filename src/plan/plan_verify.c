@@ -251,23 +251,36 @@ static int plan_compare_writes(const void *a, const void *b) {
     return x->step < y->step ? -1 : x->step > y->step ? 1 : 0;
 }
 
-/* Whether writes of steps before `step` cover [offset, end) of the buffer. */
-static bool plan_covered(const plan_check *c, uint32_t buffer, uint64_t offset, uint64_t end, uint32_t step) {
+/* The first write that is not before (buffer, offset) in their order. */
+static size_t plan_write_from(const plan_check *c, uint32_t buffer, uint64_t offset) {
     size_t low = 0, high = c->write_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (c->writes[middle].buffer < buffer) {
+        const plan_write *w = &c->writes[middle];
+        if (w->buffer < buffer || (w->buffer == buffer && w->offset < offset)) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    for (size_t i = low; i < c->write_count && offset < end && c->writes[i].buffer == buffer; i++) {
+    return low;
+}
+
+/* Whether writes from number `from` on, of steps before `step`, cover [offset, end) of the buffer. */
+static bool plan_covered_from(const plan_check *c, size_t from, uint32_t buffer, uint64_t offset, uint64_t end,
+                              uint32_t step) {
+    for (size_t i = from; i < c->write_count && offset < end && c->writes[i].buffer == buffer; i++) {
         const plan_write *w = &c->writes[i];
         if (w->offset > offset) break;
         if (w->step < step && w->end > offset) offset = w->end;
     }
     return offset >= end;
+}
+
+/* What is read mostly begins where something was written; if not, a write further down may reach up to it. */
+static bool plan_covered(const plan_check *c, uint32_t buffer, uint64_t offset, uint64_t end, uint32_t step) {
+    return plan_covered_from(c, plan_write_from(c, buffer, offset), buffer, offset, end, step) ||
+           plan_covered_from(c, plan_write_from(c, buffer, 0), buffer, offset, end, step);
 }
 
 static rondo_status plan_check_definitions(plan_check *c) {
