@@ -86,8 +86,9 @@ static const char *find_pair(const cli_pair *pairs, uint32_t count, const char *
 static int open_size(const cli_options *options, const cli_model *model, uint32_t input, const char *name, int32_t axis,
                      int64_t *out_size) {
     const char *symbol = rondo_ir_graph_input_symbol(model->ir, input, axis);
-    char *key = cli_allocate(strlen(name) + 24, 1);
-    sprintf(key, "%s.%d", name, (int)axis);
+    size_t key_size = strlen(name) + 24;
+    char *key = cli_allocate(key_size, 1);
+    snprintf(key, key_size, "%s.%d", name, (int)axis);
     const char *value = find_pair(options->dims, options->dim_count, key);
     if (!value && symbol) value = find_pair(options->dims, options->dim_count, symbol);
     int code = CLI_DONE;

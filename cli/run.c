@@ -38,7 +38,7 @@ static char *output_path(const char *folder, const char *name, const char *endin
     char *path = cli_allocate(size, 1);
     int length = snprintf(path, size, "%s/", folder);
     for (const char *c = name; *c; ++c) path[length++] = (*c == '/' || *c == ':') ? '_' : *c;
-    strcpy(path + length, ending);
+    memcpy(path + length, ending, strlen(ending) + 1);
     return path;
 }
 

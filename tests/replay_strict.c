@@ -54,29 +54,29 @@ static rondo_instance *instance;
 static rondo_device *device;
 static rondo_stream *stream;
 
-/* y = relu(x + c), then twice that: a few calls with slots at both ends. */
+/* y = 2 * sqrt(x + c): a few calls with slots at both ends. */
 static rondo_context *make_context(void) {
     rondo_ir_graph *ir;
-    rondo_ir_value x, c, sum, relu, y;
+    rondo_ir_value in, c, sum, root, out;
     rondo_plan *plan;
     rondo_executable *executable;
-    rondo_context *context;
+    rondo_context *made;
     float constant[64];
     for (int i = 0; i < 64; ++i) constant[i] = (float)(i - 32);
     must(rondo_ir_graph_create(instance, "strict", &ir));
-    must(rondo_ir_graph_add_input(ir, "x", RONDO_DTYPE_F32, 1, (const int64_t[]){64}, NULL, &x));
+    must(rondo_ir_graph_add_input(ir, "x", RONDO_DTYPE_F32, 1, (const int64_t[]){64}, NULL, &in));
     must(rondo_ir_graph_add_constant(ir, "c", RONDO_DTYPE_F32, 1, (const int64_t[]){64}, constant, &c));
-    must(rondo_ir_graph_add_node(ir, "Add", NULL, (const rondo_ir_value[]){x, c}, 2, NULL, 0, &sum, 1));
-    must(rondo_ir_graph_add_node(ir, "Sqrt", NULL, &sum, 1, NULL, 0, &relu, 1));
-    must(rondo_ir_graph_add_node(ir, "Add", NULL, (const rondo_ir_value[]){relu, relu}, 2, NULL, 0, &y, 1));
-    must(rondo_ir_graph_add_output(ir, y, "y"));
+    must(rondo_ir_graph_add_node(ir, "Add", NULL, (const rondo_ir_value[]){in, c}, 2, NULL, 0, &sum, 1));
+    must(rondo_ir_graph_add_node(ir, "Sqrt", NULL, &sum, 1, NULL, 0, &root, 1));
+    must(rondo_ir_graph_add_node(ir, "Add", NULL, (const rondo_ir_value[]){root, root}, 2, NULL, 0, &out, 1));
+    must(rondo_ir_graph_add_output(ir, out, "y"));
     must(rondo_compile(instance, ir, NULL, NULL, &plan));
     must(rondo_executable_create(device, plan, &executable));
-    must(rondo_context_create(executable, &context));
+    must(rondo_context_create(executable, &made));
     rondo_executable_release(executable);
     rondo_plan_release(plan);
     rondo_ir_graph_release(ir);
-    return context;
+    return made;
 }
 
 static _Noreturn void child_exit(int code) {
@@ -84,19 +84,18 @@ static _Noreturn void child_exit(int code) {
     for (;;) {}
 }
 
-int main(void) {
-    void *memory;
-    rondo_graph *graph;
-    must(rondo_instance_create(NULL, &instance));
-    must(rondo_device_open(instance, "cpu", NULL, &device));
-    must(rondo_stream_create(device, NULL, &stream));
-    must(rondo_memory_allocate(device, 4096, &memory));
-    float *x = memory, *y = x + 64, *x2 = x + 128, *y2 = x + 192;
+static rondo_context *context;
+static rondo_graph *graph;
+static float *x, *y, *x2, *y2;
+
+/* A graph over the context's calls, a copy and a fill, with both ends as slots. */
+static void prepare(void *memory) {
+    x = memory, y = x + 64, x2 = x + 128, y2 = x + 192;
     for (int i = 0; i < 64; ++i) {
         x[i] = (float)(64 - i);
         x2[i] = (float)(96 - i);
     }
-    rondo_context *context = make_context();
+    context = make_context();
     must(rondo_context_bind_input(context, 0, x));
     must(rondo_context_bind_output(context, 0, y));
     must(rondo_graph_create(device, NULL, &graph));
@@ -108,27 +107,39 @@ int main(void) {
     must(rondo_stream_fill(stream, y2 + 128, 1, 64));
     must(rondo_graph_capture_end(graph, stream));
     must(rondo_graph_replay(graph, stream));
+}
 
+/* In the child, which the first system call but exit ends. */
+static _Noreturn void run_strictly(void) {
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) != 0) child_exit(77);
+    watching = 1;
+    for (int i = 0; i < 10000; ++i) {
+        int odd = i & 1;
+        if (rondo_graph_replay(graph, stream)) child_exit(2);
+        if (rondo_graph_bind(graph, 0, odd ? x : x2) || rondo_graph_bind(graph, 1, odd ? y : y2)) child_exit(3);
+        if (rondo_context_bind_input(context, 0, odd ? x : x2)) child_exit(3);
+        if (rondo_context_bind_output(context, 0, odd ? y : y2)) child_exit(3);
+        if (rondo_context_run(context, stream)) child_exit(4);
+        if (rondo_stream_synchronize(stream)) child_exit(5);
+    }
+    watching = 0;
+    if (uses) child_exit(6);
+    /* Against arithmetic: 2 * sqrt(x + c), with x + c = 32 and 64 everywhere. */
+    for (int i = 0; i < 64; ++i)
+        if (y[i] != 2 * __builtin_sqrtf(32) || y2[i] != 16) child_exit(7);
+    child_exit(0);
+}
+
+int main(void) {
+    void *memory;
+    must(rondo_instance_create(NULL, &instance));
+    must(rondo_device_open(instance, "cpu", NULL, &device));
+    must(rondo_stream_create(device, NULL, &stream));
+    must(rondo_memory_allocate(device, 4096, &memory));
+    prepare(memory);
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) {
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) != 0) child_exit(77);
-        watching = 1;
-        for (int i = 0; i < 10000; ++i) {
-            int odd = i & 1;
-            if (rondo_graph_replay(graph, stream)) child_exit(2);
-            if (rondo_context_bind_input(context, 0, odd ? x : x2)) child_exit(3);
-            if (rondo_context_bind_output(context, 0, odd ? y : y2)) child_exit(3);
-            if (rondo_context_run(context, stream)) child_exit(4);
-            if (rondo_stream_synchronize(stream)) child_exit(5);
-        }
-        watching = 0;
-        if (uses) child_exit(6);
-        /* Against arithmetic: 2 * sqrt(x + c), with x + c = 32 and 64 everywhere. */
-        for (int i = 0; i < 64; ++i)
-            if (y[i] != 2 * __builtin_sqrtf(32) || y2[i] != 16) child_exit(7);
-        child_exit(0);
-    }
+    if (child == 0) run_strictly();
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 1;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
