@@ -60,30 +60,29 @@ static bool attribute_is_value(uint32_t field) {
     return (field >= ATTRIBUTE_F && field <= 11) || field == 14 || field == 15 || field == 22 || field == 23;
 }
 
-static rondo_status attribute_scan_value(rondo__pb_reader *reader, const rondo__pb_field *field,
-                                         attribute_scan *scan) {
+static rondo_status attribute_scan_value(rondo__pb_reader *reader, const rondo__pb_field *field, attribute_scan *scan) {
     if (scan->value_field && scan->value_field != field->number)
         return RONDO__FAIL(CORRUPT, FILE, "two values, in fields %u and %u", scan->value_field, field->number);
     scan->value_field = field->number;
     size_t count = 1;
     switch (field->number) {
-        case ATTRIBUTE_F: RONDO__TRY(rondo__pb_once(reader, field)); return rondo__pb_float(reader, field, &scan->f);
-        case ATTRIBUTE_I: RONDO__TRY(rondo__pb_once(reader, field)); return rondo__pb_int64(reader, field, &scan->i);
-        case ATTRIBUTE_S:
-            RONDO__TRY(rondo__pb_once(reader, field));
-            return rondo__pb_get_bytes(reader, field, &scan->string);
-        case ATTRIBUTE_T:
-        case ATTRIBUTE_G:
-            RONDO__TRY(rondo__pb_once(reader, field));
-            scan->message_seen = true;
-            return rondo__pb_get_bytes(reader, field, &scan->message);
-        case ATTRIBUTE_FLOATS: RONDO__TRY(rondo__pb_count_fixed(reader, field, 4, &count)); break;
-        case ATTRIBUTE_INTS: RONDO__TRY(rondo__pb_count_varints(reader, field, &count)); break;
-        default: {
-            rondo__pb_bytes bytes;
-            RONDO__TRY(rondo__pb_get_bytes(reader, field, &bytes));
-            break;
-        }
+    case ATTRIBUTE_F: RONDO__TRY(rondo__pb_once(reader, field)); return rondo__pb_float(reader, field, &scan->f);
+    case ATTRIBUTE_I: RONDO__TRY(rondo__pb_once(reader, field)); return rondo__pb_int64(reader, field, &scan->i);
+    case ATTRIBUTE_S:
+        RONDO__TRY(rondo__pb_once(reader, field));
+        return rondo__pb_get_bytes(reader, field, &scan->string);
+    case ATTRIBUTE_T:
+    case ATTRIBUTE_G:
+        RONDO__TRY(rondo__pb_once(reader, field));
+        scan->message_seen = true;
+        return rondo__pb_get_bytes(reader, field, &scan->message);
+    case ATTRIBUTE_FLOATS: RONDO__TRY(rondo__pb_count_fixed(reader, field, 4, &count)); break;
+    case ATTRIBUTE_INTS: RONDO__TRY(rondo__pb_count_varints(reader, field, &count)); break;
+    default: {
+        rondo__pb_bytes bytes;
+        RONDO__TRY(rondo__pb_get_bytes(reader, field, &bytes));
+        break;
+    }
     }
     scan->count += count;
     return RONDO_OK;
@@ -175,22 +174,22 @@ static rondo_status attribute_value(rondo__onnx_node *node, const rondo__pb_read
     out->kind = kind->kind;
     out->count = 1;
     switch (kind->kind) {
-        case RONDO_ATTRIBUTE_INT: out->value.i = scan->i; return RONDO_OK;
-        case RONDO_ATTRIBUTE_FLOAT: out->value.f = scan->f; return RONDO_OK;
-        case RONDO_ATTRIBUTE_STRING:
-            out->value.s.size = scan->string.size;
-            return rondo__onnx_text(&context->scratch, scan->string, &out->value.s.data);
-        case RONDO_ATTRIBUTE_TENSOR: return attribute_tensor(context, start, scan->message, out);
-        case RONDO_ATTRIBUTE_FLOATS:
-            out->count = (uint32_t)scan->count;
-            return attribute_list(context, *start, ATTRIBUTE_FLOATS, sizeof(float), out);
-        case RONDO_ATTRIBUTE_INTS:
-            out->count = (uint32_t)scan->count;
-            return attribute_list(context, *start, ATTRIBUTE_INTS, sizeof(int64_t), out);
-        case RONDO_ATTRIBUTE_STRINGS:
-            out->count = (uint32_t)scan->count;
-            return attribute_list(context, *start, ATTRIBUTE_STRINGS, sizeof(rondo_string), out);
-        default: break;
+    case RONDO_ATTRIBUTE_INT: out->value.i = scan->i; return RONDO_OK;
+    case RONDO_ATTRIBUTE_FLOAT: out->value.f = scan->f; return RONDO_OK;
+    case RONDO_ATTRIBUTE_STRING:
+        out->value.s.size = scan->string.size;
+        return rondo__onnx_text(&context->scratch, scan->string, &out->value.s.data);
+    case RONDO_ATTRIBUTE_TENSOR: return attribute_tensor(context, start, scan->message, out);
+    case RONDO_ATTRIBUTE_FLOATS:
+        out->count = (uint32_t)scan->count;
+        return attribute_list(context, *start, ATTRIBUTE_FLOATS, sizeof(float), out);
+    case RONDO_ATTRIBUTE_INTS:
+        out->count = (uint32_t)scan->count;
+        return attribute_list(context, *start, ATTRIBUTE_INTS, sizeof(int64_t), out);
+    case RONDO_ATTRIBUTE_STRINGS:
+        out->count = (uint32_t)scan->count;
+        return attribute_list(context, *start, ATTRIBUTE_STRINGS, sizeof(rondo_string), out);
+    default: break;
     }
     out->kind = RONDO_ATTRIBUTE_NONE;
     return rondo__onnx_refuse(node, "an attribute of a type that is not supported");

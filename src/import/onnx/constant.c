@@ -61,18 +61,19 @@ static rondo_status constant_value(rondo__onnx_node *node, const rondo_attribute
         if (strcmp(attribute->name, forms[i].name) != 0) continue;
         if (attribute->kind != forms[i].kind) break;
         if (i > 0 && node->version < 12)
-            return RONDO__FAIL(CORRUPT, FILE, "node %s: attribute '%s' exists from version 12 of the operator on, not in %lld",
+            return RONDO__FAIL(CORRUPT, FILE,
+                               "node %s: attribute '%s' exists from version 12 of the operator on, not in %lld",
                                rondo__onnx_label(node), attribute->name, (long long)node->version);
         const rondo_tensor_view *view = attribute->value.tensor;
         switch (attribute->kind) {
-            case RONDO_ATTRIBUTE_TENSOR:
-                return rondo__ir_constant_make(node->scope->graph, view->dtype, view->rank, view->shape, view->data, true,
-                                               out_constant);
-            case RONDO_ATTRIBUTE_FLOATS:
-            case RONDO_ATTRIBUTE_INTS:
-            case RONDO_ATTRIBUTE_STRINGS:
-                return constant_make(node, forms[i].dtype, true, attribute->count, attribute->value.ints, out_constant);
-            default: return constant_make(node, forms[i].dtype, false, 1, &attribute->value, out_constant);
+        case RONDO_ATTRIBUTE_TENSOR:
+            return rondo__ir_constant_make(node->scope->graph, view->dtype, view->rank, view->shape, view->data, true,
+                                           out_constant);
+        case RONDO_ATTRIBUTE_FLOATS:
+        case RONDO_ATTRIBUTE_INTS:
+        case RONDO_ATTRIBUTE_STRINGS:
+            return constant_make(node, forms[i].dtype, true, attribute->count, attribute->value.ints, out_constant);
+        default: return constant_make(node, forms[i].dtype, false, 1, &attribute->value, out_constant);
         }
     }
     if (strcmp(attribute->name, "sparse_value") == 0) return rondo__onnx_refuse(node, "attribute sparse_value");

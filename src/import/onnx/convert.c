@@ -47,16 +47,53 @@ typedef struct convert_inputs {
 } convert_inputs;
 
 static const convert_inputs convert_input_counts[] = {
-    {"Clip", 1, 11},     {"Pad", 1, 11},        {"Pad", 3, 18},       {"ReduceMax", 1, 18}, {"ReduceMean", 1, 18},
-    {"ReduceSum", 1, 13}, {"Slice", 1, 10},     {"Split", 1, 13},     {"Squeeze", 1, 13},   {"Unsqueeze", 1, 13},
+    {"Clip", 1, 11},      {"Pad", 1, 11},   {"Pad", 3, 18},   {"ReduceMax", 1, 18}, {"ReduceMean", 1, 18},
+    {"ReduceSum", 1, 13}, {"Slice", 1, 10}, {"Split", 1, 13}, {"Squeeze", 1, 13},   {"Unsqueeze", 1, 13},
 };
 
-typedef struct convert_since {
+typedef struct convert_oldest {
     const char *type;
-    int64_t since;
-} convert_since;
+    int64_t since; /* version in which the operator came */
+    int64_t read;  /* oldest version whose form is read */
+} convert_oldest;
 
-static const convert_since convert_sinces[] = {{"ConstantOfShape", 9}, {"Expand", 8}, {"Where", 9}};
+/* Operators that are not here are read from version 1 on. Before version 6 many had an attribute consumed_inputs, before
+ * version 7 broadcasting was asked for by attributes. */
+static const convert_oldest convert_oldests[] = {
+    {"Abs", 1, 6},
+    {"Add", 1, 7},
+    {"And", 1, 7},
+    {"Cast", 1, 6},
+    {"Clip", 1, 6},
+    {"Concat", 1, 4},
+    {"ConstantOfShape", 9, 9},
+    {"Div", 1, 7},
+    {"Equal", 1, 7},
+    {"Exp", 1, 6},
+    {"Expand", 8, 8},
+    {"Gemm", 1, 7},
+    {"Greater", 1, 7},
+    {"LSTM", 1, 7},
+    {"LeakyRelu", 1, 6},
+    {"Less", 1, 7},
+    {"Log", 1, 6},
+    {"Max", 1, 6},
+    {"Min", 1, 6},
+    {"Mul", 1, 7},
+    {"Neg", 1, 6},
+    {"Or", 1, 7},
+    {"Pad", 1, 2},
+    {"Pow", 1, 7},
+    {"Reciprocal", 1, 6},
+    {"Relu", 1, 6},
+    {"Reshape", 1, 5},
+    {"Sigmoid", 1, 6},
+    {"Split", 1, 2},
+    {"Sqrt", 1, 6},
+    {"Sub", 1, 7},
+    {"Tanh", 1, 6},
+    {"Where", 9, 9},
+};
 
 typedef struct convert_rule {
     const char *type;
@@ -65,16 +102,11 @@ typedef struct convert_rule {
 } convert_rule;
 
 static const convert_rule convert_rules[] = {
-    {"Clip", 11, rondo__onnx_convert_clip},
-    {"If", CONVERT_ALWAYS, rondo__onnx_convert_if},
-    {"Pad", 11, rondo__onnx_convert_pad},
-    {"ReduceMax", 18, rondo__onnx_convert_axes},
-    {"ReduceMean", 18, rondo__onnx_convert_axes},
-    {"ReduceSum", 13, rondo__onnx_convert_axes},
-    {"Slice", 10, rondo__onnx_convert_slice},
-    {"Softmax", 13, rondo__onnx_convert_softmax},
-    {"Split", 18, rondo__onnx_convert_split},
-    {"Squeeze", 13, rondo__onnx_convert_axes},
+    {"Clip", 11, rondo__onnx_convert_clip},       {"If", CONVERT_ALWAYS, rondo__onnx_convert_if},
+    {"Pad", 11, rondo__onnx_convert_pad},         {"ReduceMax", 18, rondo__onnx_convert_axes},
+    {"ReduceMean", 18, rondo__onnx_convert_axes}, {"ReduceSum", 13, rondo__onnx_convert_axes},
+    {"Slice", 10, rondo__onnx_convert_slice},     {"Softmax", 13, rondo__onnx_convert_softmax},
+    {"Split", 18, rondo__onnx_convert_split},     {"Squeeze", 13, rondo__onnx_convert_axes},
     {"Unsqueeze", 13, rondo__onnx_convert_axes},
 };
 
@@ -87,11 +119,24 @@ static rondo_status convert_check_attribute(rondo__onnx_node *node, const rondo_
         if (strcmp(rule->type, node->operator_name) != 0 || strcmp(rule->attribute, attribute->name) != 0) continue;
         if (node->version >= rule->since && node->version < rule->until) return RONDO_OK;
         bool late = node->version >= rule->until;
-        return RONDO__FAIL(CORRUPT, FILE, "node %s has attribute '%s', which version %lld of the operator %s %lld%s",
-                           rondo__onnx_label(node), attribute->name, (long long)node->version,
-                           late ? "no longer has: it was dropped in version" : "does not have yet: it came with version",
-                           (long long)(late ? rule->until : rule->since),
-                           late ? ", where an input took its place" : "");
+        return RONDO__FAIL(
+            CORRUPT, FILE, "node %s has attribute '%s', which version %lld of the operator %s %lld%s",
+            rondo__onnx_label(node), attribute->name, (long long)node->version,
+            late ? "no longer has: it was dropped in version" : "does not have yet: it came with version",
+            (long long)(late ? rule->until : rule->since), late ? ", where an input took its place" : "");
+    }
+    return RONDO_OK;
+}
+
+static rondo_status convert_check_age(rondo__onnx_node *node) {
+    for (size_t i = 0; i < sizeof convert_oldests / sizeof *convert_oldests; i++) {
+        const convert_oldest *rule = &convert_oldests[i];
+        if (node->version >= rule->read || strcmp(rule->type, node->operator_name) != 0) continue;
+        if (node->version < rule->since)
+            return RONDO__FAIL(CORRUPT, FILE,
+                               "node %s: the operator came with version %lld, the model is of version %lld",
+                               rondo__onnx_label(node), (long long)rule->since, (long long)node->version);
+        return rondo__onnx_refuse(node, "a form of it that is older than what is read");
     }
     return RONDO_OK;
 }
@@ -106,15 +151,13 @@ static rondo_status convert_check(rondo__onnx_node *node) {
             return RONDO__FAIL(CORRUPT, FILE, "node %s has %u inputs, but version %lld of the operator has at most %u",
                                rondo__onnx_label(node), node->input_count, (long long)node->version, rule->count);
     }
-    for (size_t i = 0; i < sizeof convert_sinces / sizeof *convert_sinces; i++)
-        if (node->version < convert_sinces[i].since && strcmp(convert_sinces[i].type, node->operator_name) == 0)
-            return RONDO__FAIL(CORRUPT, FILE, "node %s: the operator came with version %lld, the model is of version %lld",
-                               rondo__onnx_label(node), (long long)convert_sinces[i].since, (long long)node->version);
     return RONDO_OK;
 }
 
 rondo_status rondo__onnx_convert(rondo__onnx_node *node) {
     if (node->refused || node->domain.size) return RONDO_OK;
+    RONDO__TRY(convert_check_age(node));
+    if (node->refused) return RONDO_OK;
     RONDO__TRY(convert_check(node));
     for (size_t i = 0; i < sizeof convert_rules / sizeof *convert_rules; i++) {
         const convert_rule *rule = &convert_rules[i];

@@ -40,9 +40,8 @@ rondo_status rondo__onnx_convert_split(rondo__onnx_node *node) {
     RONDO__TRY(convert_ints_input(node, "split", 1));
     if (node->input_count > 1) return RONDO_OK;
     /* Before version 18 equal parts were what remained when no sizes were given. */
-    node->attributes[node->attribute_count++] =
-        (rondo_attribute){.name = "num_outputs", .kind = RONDO_ATTRIBUTE_INT, .count = 1,
-                          .value.i = node->output_count};
+    node->attributes[node->attribute_count++] = (rondo_attribute){
+        .name = "num_outputs", .kind = RONDO_ATTRIBUTE_INT, .count = 1, .value.i = node->output_count};
     return RONDO_OK;
 }
 

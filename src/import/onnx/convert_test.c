@@ -39,7 +39,8 @@ static void convert_refused(rondo_test *t, importer *in, int64_t opset, convert_
 }
 
 /* The int64 elements of an input of node 0 must be these. */
-static void convert_ints(rondo_test *t, const rondo_ir_graph *graph, uint32_t input, const int64_t *want, size_t count) {
+static void convert_ints(rondo_test *t, const rondo_ir_graph *graph, uint32_t input, const int64_t *want,
+                         size_t count) {
     const rondo__ir_node_data *node = rondo__ir_node_at(graph, 0);
     T_TRUE(t, input < node->input_count);
     const rondo__ir_constant *constant = rondo__ir_value_at(graph, node->inputs[input])->constant;
@@ -85,7 +86,8 @@ static void test_axes(rondo_test *t) {
     convert_refused(t, &in, 13, unsqueeze, "dropped in version 13");
     convert_refused(t, &in, 13, reduce_sum, "dropped in version 13");
     convert_refused(t, &in, 18, reduce_mean, "dropped in version 18");
-    convert_refused(t, &in, 12, squeeze_new, "node 'n' (Squeeze) has 2 inputs, but version 12 of the operator has at most 1");
+    convert_refused(t, &in, 12, squeeze_new,
+                    "node 'n' (Squeeze) has 2 inputs, but version 12 of the operator has at most 1");
     convert_refused(t, &in, 12, unsqueeze_bare, "version 12 of the operator needs attribute 'axes'");
 }
 
@@ -354,6 +356,24 @@ static void shape_part(void) {
     w_end(&w);
 }
 
+static void not_node(void) {
+    m_info(&w, 11, "b", W_BOOL, -1, NULL);
+    m_simple(&w, "Not", "n", "b", "y");
+}
+static void add_node(void) { m_simple(&w, "Add", "n", "x,v", "y"); }
+
+/* Each operator has its own oldest form: what never changed is read from the first version on. */
+static void test_how_old(rondo_test *t) {
+    importer in;
+    importer_init(&in, t);
+    convert_expect(t, &in, 1, not_node, "Not(b)->y");
+    convert_expect(t, &in, 1, softmax_last, "Softmax(x)->y[axis=-1]");
+    convert_expect(t, &in, 7, add_node, "Add(x,v)->y");
+    rondo_ir_graph *none = NULL;
+    convert_model(6, add_node);
+    T_FAILS(t, m_import(&in, &w, &none), UNSUPPORTED, "ai.onnx::Add version 6");
+}
+
 static void test_what_came_later(rondo_test *t) {
     importer in;
     importer_init(&in, t);
@@ -364,4 +384,4 @@ static void test_what_came_later(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(test_axes), T(test_split), T(test_slice), T(test_pad), T(test_clip), T(test_softmax),
-                T(test_constant), T(test_what_came_later))
+                T(test_constant), T(test_how_old), T(test_what_came_later))

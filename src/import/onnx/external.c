@@ -70,8 +70,7 @@ static rondo_status external_value(rondo__onnx_context *context, rondo__pb_bytes
     } else {
         return RONDO__FAIL(CORRUPT, FILE, "external data has an unknown key '%s'", rondo__onnx_shown(context, key));
     }
-    if (*seen)
-        return RONDO__FAIL(CORRUPT, FILE, "external data gives '%s' twice", rondo__onnx_shown(context, key));
+    if (*seen) return RONDO__FAIL(CORRUPT, FILE, "external data gives '%s' twice", rondo__onnx_shown(context, key));
     *seen = true;
     if (number && !external_number(value, number))
         return RONDO__FAIL(CORRUPT, FILE, "external data: %s '%s' is not an unsigned 64-bit number in decimal digits",
@@ -102,11 +101,11 @@ rondo_status rondo__onnx_external_check(rondo__onnx_context *context, const rond
     if (tensor->dtype == RONDO_DTYPE_STRING) return RONDO__FAIL(CORRUPT, FILE, "strings cannot be external data");
     const char *shown = rondo__onnx_shown(context, location);
     if (location.size > EXTERNAL_LOCATION_MAX)
-        return RONDO__FAIL(CORRUPT, FILE, "external data: the location '%s' has %zu bytes; at most %u are allowed", shown,
-                           location.size, EXTERNAL_LOCATION_MAX);
+        return RONDO__FAIL(CORRUPT, FILE, "external data: the location '%s' has %zu bytes; at most %u are allowed",
+                           shown, location.size, EXTERNAL_LOCATION_MAX);
     if (location.data[0] == '/')
-        return RONDO__FAIL(CORRUPT, FILE, "external data: the location '%s' is absolute; it must be relative to the model",
-                           shown);
+        return RONDO__FAIL(CORRUPT, FILE,
+                           "external data: the location '%s' is absolute; it must be relative to the model", shown);
     if (memchr(location.data, '\\', location.size) || (location.size > 1 && location.data[1] == ':'))
         return RONDO__FAIL(CORRUPT, FILE,
                            "external data: the location '%s' has a backslash or a drive; names are separated by '/'",
@@ -173,14 +172,16 @@ static rondo_status external_open_real(rondo__onnx_store *store, const char *sho
     if (!realpath(path, real)) {
         bool absent = errno == ENOENT || errno == ENOTDIR;
         const char *reason = strerror_r(errno, buffer, sizeof buffer);
-        if (absent) return RONDO__FAIL(NOT_FOUND, FILE, "external data '%s' is not beside the model: %s", shown, reason);
+        if (absent)
+            return RONDO__FAIL(NOT_FOUND, FILE, "external data '%s' is not beside the model: %s", shown, reason);
         return RONDO__FAIL(IO, FILE, "external data '%s' cannot be opened: %s", shown, reason);
     }
     if (!external_inside(store->allowed, real)) {
         if (store->root)
-            return RONDO__FAIL(CORRUPT, FILE,
-                               "external data '%s' leads to '%.200s', outside the folder '%.200s' that external_root allows",
-                               shown, real, store->allowed);
+            return RONDO__FAIL(
+                CORRUPT, FILE,
+                "external data '%s' leads to '%.200s', outside the folder '%.200s' that external_root allows", shown,
+                real, store->allowed);
         return RONDO__FAIL(CORRUPT, FILE,
                            "external data '%s' is a link that leads to '%.200s', outside the model's folder '%.200s'; "
                            "external_root may allow a wider folder",
@@ -199,9 +200,10 @@ static rondo_status external_open(rondo__onnx_context *context, rondo__pb_bytes 
     const char *name;
     RONDO__TRY(rondo__onnx_text(&context->scratch, location, &name));
     if (!store->root && external_climbs(name))
-        return RONDO__FAIL(CORRUPT, FILE,
-                           "external data '%s' leaves the model's folder '%.300s'; external_root may allow a wider folder",
-                           shown, store->allowed);
+        return RONDO__FAIL(
+            CORRUPT, FILE,
+            "external data '%s' leaves the model's folder '%.300s'; external_root may allow a wider folder", shown,
+            store->allowed);
     size_t folder = strlen(store->folder);
     void *memory = NULL;
     RONDO__TRY(rondo__arena_allocate(&context->scratch, folder + location.size + 2, &memory));
@@ -229,8 +231,7 @@ rondo_status rondo__onnx_external_locate(rondo__onnx_context *context, const ron
     size_t size = store->size < sizeof start ? (size_t)store->size : sizeof start;
     RONDO__TRY(rondo__onnx_file_fill(store->descriptor, store->location, 0, start, size));
     return RONDO__FAIL(CORRUPT, FILE, "external data needs bytes %llu to %llu of '%s', which has %llu%s",
-                       (unsigned long long)external->offset,
-                       (unsigned long long)(external->offset + tensor->bytes),
+                       (unsigned long long)external->offset, (unsigned long long)(external->offset + tensor->bytes),
                        rondo__onnx_shown(context, external->location), (unsigned long long)store->size,
                        rondo__onnx_file_is_pointer(start, size)
                            ? " and is the small text that stands for a large file: fetch the file itself"

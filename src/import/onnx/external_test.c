@@ -42,11 +42,11 @@ static rondo_status external_import(rondo_test *t, importer *in, const char *fol
     return rondo_onnx_import((rondo_instance *)(void *)in, path, &options, out_graph);
 }
 
-#define EXTERNAL_REFUSED(t, in, folder, root, code, part)                                \
-    do {                                                                                 \
-        rondo_ir_graph *refused = NULL;                                                  \
-        T_FAILS(t, external_import(t, in, folder, root, &refused), code, part);          \
-        T_TRUE(t, !refused);                                                             \
+#define EXTERNAL_REFUSED(t, in, folder, root, code, part)                       \
+    do {                                                                        \
+        rondo_ir_graph *refused = NULL;                                         \
+        T_FAILS(t, external_import(t, in, folder, root, &refused), code, part); \
+        T_TRUE(t, !refused);                                                    \
     } while (0)
 
 static void external_accepted(rondo_test *t, importer *in, const char *folder, const char *root, float first) {
@@ -94,7 +94,8 @@ static void test_past_the_end(rondo_test *t) {
     external_file(t, folder, "w.bin", weights, sizeof weights);
     external_file(t, folder, "p.bin", pointer, sizeof pointer - 1);
     external_model("w.bin", "16", "4", 1);
-    EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT, "tensor 'k': external data needs bytes 16 to 20 of 'w.bin', which has 16");
+    EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT,
+                     "tensor 'k': external data needs bytes 16 to 20 of 'w.bin', which has 16");
     external_model("w.bin", "13", "4", 1);
     EXTERNAL_REFUSED(t, &in, folder, NULL, CORRUPT, "needs bytes 13 to 17 of 'w.bin', which has 16");
     external_model("w.bin", "17", "0", 0);
@@ -113,8 +114,8 @@ static void test_past_the_end(rondo_test *t) {
 
 static void test_names_that_leave(rondo_test *t) {
     static const char *const locations[] = {
-        "../secret",        "junk/../../secret",   "sub/./../..//secret", "..",           "sub/../../inside/../secret",
-        "../inside/w.bin",  "./../inside/w.bin",   "a/b/c/../../../../secret",
+        "../secret",       "junk/../../secret", "sub/./../..//secret",      "..", "sub/../../inside/../secret",
+        "../inside/w.bin", "./../inside/w.bin", "a/b/c/../../../../secret",
     };
     static const char *const odd[] = {"/etc/passwd", "..\\secret", "C:/secret", "sub\\..\\..\\secret", ""};
     importer in;
@@ -176,8 +177,7 @@ static void test_links(rondo_test *t) {
     T_TRUE(t, symlink("../blobs/H1", path) == 0 || access(path, F_OK) == 0);
     T_TRUE(t, symlink("../blobs/H2", other) == 0 || access(other, F_OK) == 0);
     rondo_ir_graph *graph = NULL;
-    T_FAILS(t, rondo_onnx_import(instance, path, NULL, &graph), CORRUPT,
-            "is a link that leads to");
+    T_FAILS(t, rondo_onnx_import(instance, path, NULL, &graph), CORRUPT, "is a link that leads to");
     rondo_onnx_options options = RONDO_ONNX_OPTIONS_INIT;
     options.external_root = root;
     T_OK(t, rondo_onnx_import(instance, path, &options, &graph));

@@ -58,7 +58,8 @@ rondo_status rondo__onnx_file_fill(int32_t descriptor, const char *path, uint64_
 
 bool rondo__onnx_file_is_pointer(const void *data, size_t size) {
     static const char file_pointer_start[] = "version https://git-lfs";
-    return size >= sizeof file_pointer_start - 1 && memcmp(data, file_pointer_start, sizeof file_pointer_start - 1) == 0;
+    return size >= sizeof file_pointer_start - 1 &&
+           memcmp(data, file_pointer_start, sizeof file_pointer_start - 1) == 0;
 }
 
 static rondo_status file_read_open(rondo__onnx_file *file, int32_t descriptor, const char *path, uint64_t size,

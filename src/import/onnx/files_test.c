@@ -42,7 +42,8 @@ static void files_each(rondo_test *t, const char *folder, const char *ending, fi
     importer in;
     importer_init(&in, t);
     char place[512], path[1024];
-    if (!files_folder(folder, place, sizeof place)) rondo_test_skip(t, "%s is not found from here: RONDO_SOURCE says where the project is", folder);
+    if (!files_folder(folder, place, sizeof place))
+        rondo_test_skip(t, "%s is not found from here: RONDO_SOURCE says where the project is", folder);
     struct dirent **entries = NULL;
     int count = scandir(place, &entries, NULL, alphasort), visited = 0;
     T_TRUE(t, count > 0);
@@ -74,8 +75,7 @@ static rondo_status files_import_exact(importer *in, const uint8_t *data, size_t
     uint8_t *exact = malloc(size);
     if (!exact) return RONDO__FAIL(OUT_OF_MEMORY, FILE, "no memory");
     memcpy(exact, data, size);
-    rondo_status status =
-        rondo_onnx_import_memory((rondo_instance *)(void *)in, "file", exact, size, NULL, out_graph);
+    rondo_status status = rondo_onnx_import_memory((rondo_instance *)(void *)in, "file", exact, size, NULL, out_graph);
     free(exact);
     return status;
 }
@@ -124,7 +124,8 @@ static void test_hostile(rondo_test *t) {
     importer in;
     rondo_instance *instance = importer_init(&in, t);
     char folder[512], path[1024], line[512];
-    if (!files_folder("tests/data/onnx/hostile", folder, sizeof folder)) rondo_test_skip(t, "tests/data/onnx/hostile is not found from here: RONDO_SOURCE says where the project is");
+    if (!files_folder("tests/data/onnx/hostile", folder, sizeof folder))
+        rondo_test_skip(t, "tests/data/onnx/hostile is not found from here: RONDO_SOURCE says where the project is");
     (void)snprintf(path, sizeof path, "%s/expected.txt", folder);
     FILE *expected = fopen(path, "r");
     T_TRUE(t, expected);

@@ -33,12 +33,12 @@ typedef struct graph_parts {
 
 static graph_list *graph_list_of(graph_parts *parts, uint32_t field) {
     switch (field) {
-        case GRAPH_NODE: return &parts->nodes;
-        case GRAPH_INITIALIZER: return &parts->initializers;
-        case GRAPH_INPUT: return &parts->inputs;
-        case GRAPH_OUTPUT: return &parts->outputs;
-        case GRAPH_VALUE_INFO: return &parts->value_infos;
-        default: return NULL;
+    case GRAPH_NODE: return &parts->nodes;
+    case GRAPH_INITIALIZER: return &parts->initializers;
+    case GRAPH_INPUT: return &parts->inputs;
+    case GRAPH_OUTPUT: return &parts->outputs;
+    case GRAPH_VALUE_INFO: return &parts->value_infos;
+    default: return NULL;
     }
 }
 
@@ -199,16 +199,15 @@ static rondo_status graph_read_inputs(rondo__onnx_scope *scope, const graph_part
     size_t constants = scope->graph->values.count; /* all of them from initializers, numbered from 0 on */
     void *seen = NULL;
     RONDO__TRY(rondo__arena_allocate(&scope->context->scratch, constants, &seen));
-    for (uint32_t i = 0; i < parts->inputs.count; i++)
-        RONDO__TRY(graph_read_input(scope, parts, i, seen, constants));
+    for (uint32_t i = 0; i < parts->inputs.count; i++) RONDO__TRY(graph_read_input(scope, parts, i, seen, constants));
     return RONDO_OK;
 }
 
 /* All values that nodes make, and the values of Constants, which may then be used by nodes before them too. */
 static rondo_status graph_define_outputs(rondo__onnx_scope *scope, graph_parts *parts) {
     void *memory = NULL;
-    RONDO__TRY(rondo__arena_allocate_array(&scope->context->scratch, parts->nodes.count, sizeof(rondo__onnx_node),
-                                           &memory));
+    RONDO__TRY(
+        rondo__arena_allocate_array(&scope->context->scratch, parts->nodes.count, sizeof(rondo__onnx_node), &memory));
     parts->node_reads = memory;
     for (uint32_t i = 0; i < parts->nodes.count; i++) {
         rondo__onnx_node *node = &parts->node_reads[i];
@@ -235,8 +234,7 @@ static rondo_status graph_define_outputs(rondo__onnx_scope *scope, graph_parts *
 }
 
 static rondo_status graph_add_outputs(rondo__onnx_scope *scope, const graph_parts *parts) {
-    if (!parts->outputs.count)
-        return RONDO__FAIL(CORRUPT, FILE, "graph '%.100s' has no outputs", scope->graph->name);
+    if (!parts->outputs.count) return RONDO__FAIL(CORRUPT, FILE, "graph '%.100s' has no outputs", scope->graph->name);
     for (uint32_t i = 0; i < parts->outputs.count; i++) {
         const rondo__onnx_info *info = &parts->infos[i];
         const char *name;

@@ -30,7 +30,8 @@ static rondo_status model_opset(rondo__onnx_context *context, rondo__pb_reader *
     if (rondo__onnx_is(opset.domain, "ai.onnx")) opset.domain.size = 0;
     const char *shown = opset.domain.size ? rondo__onnx_shown(context, opset.domain) : "ai.onnx";
     if (opset.version < 1)
-        return RONDO__FAIL(CORRUPT, FILE, "it imports version %lld of operator set '%s'", (long long)opset.version, shown);
+        return RONDO__FAIL(CORRUPT, FILE, "it imports version %lld of operator set '%s'", (long long)opset.version,
+                           shown);
     for (uint32_t i = 0; i < context->opset_count; i++) {
         const rondo__onnx_opset *other = &context->opsets[i];
         if (other->domain.size == opset.domain.size &&
@@ -70,25 +71,25 @@ static rondo_status model_walk(rondo__onnx_context *context, rondo__pb_reader *r
     rondo__pb_reader inner;
     while (rondo__pb_next(reader, &field)) {
         switch (field.number) {
-            case MODEL_IR_VERSION:
-                RONDO__TRY(rondo__pb_once(reader, &field));
-                RONDO__TRY(rondo__pb_int64(reader, &field, &parts->ir_version));
-                parts->version_seen = true;
-                break;
-            case MODEL_GRAPH:
-                RONDO__TRY(rondo__pb_once(reader, &field));
-                RONDO__TRY(rondo__pb_enter(reader, &field, &parts->graph));
-                parts->graph_seen = true;
-                break;
-            case MODEL_OPSET:
-                RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
-                RONDO__TRY(model_opset(context, &inner));
-                break;
-            case MODEL_FUNCTION:
-                RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
-                RONDO__TRY(model_function(context, &inner));
-                break;
-            default: break;
+        case MODEL_IR_VERSION:
+            RONDO__TRY(rondo__pb_once(reader, &field));
+            RONDO__TRY(rondo__pb_int64(reader, &field, &parts->ir_version));
+            parts->version_seen = true;
+            break;
+        case MODEL_GRAPH:
+            RONDO__TRY(rondo__pb_once(reader, &field));
+            RONDO__TRY(rondo__pb_enter(reader, &field, &parts->graph));
+            parts->graph_seen = true;
+            break;
+        case MODEL_OPSET:
+            RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
+            RONDO__TRY(model_opset(context, &inner));
+            break;
+        case MODEL_FUNCTION:
+            RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
+            RONDO__TRY(model_function(context, &inner));
+            break;
+        default: break;
         }
     }
     return rondo__pb_end(reader);
@@ -129,7 +130,8 @@ static rondo_status model_read(rondo__onnx_context *context, const void *data, s
     rondo__pb_reader_init(&reader, data, size, &context->budget);
     model_parts parts = {0};
     rondo_status status = model_walk(context, &reader, &parts);
-    if (status && !parts.version_seen && !parts.graph_seen) status = rondo__onnx_within(status, "it is not an ONNX model");
+    if (status && !parts.version_seen && !parts.graph_seen)
+        status = rondo__onnx_within(status, "it is not an ONNX model");
     RONDO__TRY(status);
     RONDO__TRY(model_check(context, &parts));
     rondo_ir_graph *graph = NULL;
@@ -177,7 +179,8 @@ static model_options model_options_of(const rondo_onnx_options *options) {
     model_options known = {RONDO__ONNX_FILE_MAX, NULL};
     if (!options) return known;
     size_t size = options->struct_size;
-    if (size >= offsetof(rondo_onnx_options, file_bytes_max) + sizeof options->file_bytes_max && options->file_bytes_max)
+    if (size >= offsetof(rondo_onnx_options, file_bytes_max) + sizeof options->file_bytes_max &&
+        options->file_bytes_max)
         known.file_bytes_max = options->file_bytes_max;
     if (size >= offsetof(rondo_onnx_options, external_root) + sizeof options->external_root)
         known.external_root = options->external_root;
@@ -195,8 +198,8 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
     rondo_status status;
     if (rondo__onnx_file_is_pointer(file.data, file.size))
-        status = RONDO__FAIL(CORRUPT, FILE, "'%.300s' is the small text that stands for a large file: fetch the file itself",
-                             path);
+        status = RONDO__FAIL(CORRUPT, FILE,
+                             "'%.300s' is the small text that stands for a large file: fetch the file itself", path);
     else status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
     rondo__onnx_file_release(&file);
     return status;

@@ -9,8 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     rondo__instance_base base = {.allocator = rondo_allocator_default()};
     rondo_ir_graph *graph = NULL;
-    rondo_status status =
-        rondo_onnx_import_memory((rondo_instance *)(void *)&base, "fuzz", data, size, NULL, &graph);
+    rondo_status status = rondo_onnx_import_memory((rondo_instance *)(void *)&base, "fuzz", data, size, NULL, &graph);
     if (!status == !graph) __builtin_trap();
     char text[8192];
     if (status && rondo_status_format(status, text, sizeof text) == 0) __builtin_trap();

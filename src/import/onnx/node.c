@@ -22,14 +22,14 @@ static rondo_status node_count(rondo__pb_reader reader, rondo__onnx_node *node, 
     while (rondo__pb_next(&reader, &field)) {
         rondo__pb_bytes *text = NULL;
         switch (field.number) {
-            case NODE_INPUT: node->input_name_count++; break;
-            case NODE_OUTPUT: node->output_name_count++; break;
-            case NODE_ATTRIBUTE: node->attribute_message_count++; break;
-            case NODE_NAME: text = &node->name; break;
-            case NODE_TYPE: text = &node->type; break;
-            case NODE_DOMAIN: text = &node->domain; break;
-            case NODE_OVERLOAD: text = &overload; break;
-            default: break;
+        case NODE_INPUT: node->input_name_count++; break;
+        case NODE_OUTPUT: node->output_name_count++; break;
+        case NODE_ATTRIBUTE: node->attribute_message_count++; break;
+        case NODE_NAME: text = &node->name; break;
+        case NODE_TYPE: text = &node->type; break;
+        case NODE_DOMAIN: text = &node->domain; break;
+        case NODE_OVERLOAD: text = &overload; break;
+        default: break;
         }
         if (!text) continue;
         RONDO__TRY(rondo__pb_once(&reader, &field));
@@ -44,8 +44,8 @@ static rondo_status node_collect(rondo__pb_reader reader, rondo__onnx_node *node
     void *inputs, *outputs, *attributes;
     RONDO__TRY(rondo__arena_allocate_array(scratch, node->input_name_count, sizeof(rondo__pb_bytes), &inputs));
     RONDO__TRY(rondo__arena_allocate_array(scratch, node->output_name_count, sizeof(rondo__pb_bytes), &outputs));
-    RONDO__TRY(rondo__arena_allocate_array(scratch, node->attribute_message_count, sizeof(rondo__pb_bytes),
-                                           &attributes));
+    RONDO__TRY(
+        rondo__arena_allocate_array(scratch, node->attribute_message_count, sizeof(rondo__pb_bytes), &attributes));
     node->input_names = inputs;
     node->output_names = outputs;
     node->attribute_messages = attributes;
@@ -141,8 +141,8 @@ static rondo_status node_outputs(rondo__onnx_node *node) {
     node->outputs = memory;
     node->output_count = node->output_name_count;
     for (uint32_t i = 0; i < node->output_count; i++)
-        node->outputs[i] = node->output_names[i].size ? rondo__onnx_names_find(&scope->values, node->output_names[i])
-                                                      : RONDO_IR_NONE;
+        node->outputs[i] =
+            node->output_names[i].size ? rondo__onnx_names_find(&scope->values, node->output_names[i]) : RONDO_IR_NONE;
     return RONDO_OK;
 }
 

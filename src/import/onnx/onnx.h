@@ -21,7 +21,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw data is little-en
 #define RONDO__ONNX_GRAPH_DEPTH_MAX 63u
 #define RONDO__ONNX_IR_MIN 3
 #define RONDO__ONNX_IR_MAX 13
-#define RONDO__ONNX_OPSET_MIN 7
+#define RONDO__ONNX_OPSET_MIN 1
 #define RONDO__ONNX_OPSET_MAX 27
 #define RONDO__ONNX_OPSETS_MAX 256u
 #define RONDO__ONNX_ATTRIBUTES_MAX 64u
@@ -90,7 +90,7 @@ typedef struct rondo__onnx_context {
     uint32_t opset_count;
     int64_t opset; /* of ONNX's own domain; 0: not imported */
     uint32_t nodes;
-    bool unsorted; /* a value is used before the node that makes it */
+    bool unsorted;                   /* a value is used before the node that makes it */
     rondo__onnx_names functions;     /* "domain\nname" of the model's own functions */
     rondo__onnx_names refusals_seen; /* to index of refusals */
     rondo__buffer refusals;          /* rondo__onnx_unsupported */
@@ -135,10 +135,10 @@ rondo__pb_bytes rondo__onnx_field_text(rondo__pb_reader reader, uint32_t number)
 /* The same failure with words in front of its message. Null stays null. */
 rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
 /* Returns the failure of an expression with words in front; they are made only then. */
-#define RONDO__ONNX_TRY(expression, ...)                                                     \
-    do {                                                                                     \
-        rondo_status rondo__try_status = (expression);                                       \
-        if (rondo__try_status) return rondo__onnx_within(rondo__try_status, __VA_ARGS__);    \
+#define RONDO__ONNX_TRY(expression, ...)                                                  \
+    do {                                                                                  \
+        rondo_status rondo__try_status = (expression);                                    \
+        if (rondo__try_status) return rondo__onnx_within(rondo__try_status, __VA_ARGS__); \
     } while (0)
 RONDO_MUST_USE rondo_status rondo__onnx_text(rondo__arena *arena, rondo__pb_bytes bytes, const char **out_text);
 bool rondo__onnx_is(rondo__pb_bytes bytes, const char *text);
@@ -162,7 +162,7 @@ typedef struct rondo__onnx_tensor {
     int32_t rank;
     int64_t dims[RONDO_RANK_MAX];
     int64_t elements;
-    size_t bytes; /* in memory: compact, sub-byte types packed, strings sizeof(rondo_string) each */
+    size_t bytes;        /* in memory: compact, sub-byte types packed, strings sizeof(rondo_string) each */
     uint32_t data_field; /* number of the field with the data; 0: a tensor without elements */
     rondo__pb_bytes raw;
     rondo__onnx_external external;
@@ -181,11 +181,9 @@ RONDO_MUST_USE rondo_status rondo__onnx_tensor_constant(rondo__onnx_context *con
 /* One StringStringEntryProto of external_data. */
 RONDO_MUST_USE rondo_status rondo__onnx_external_entry(rondo__onnx_context *context, const rondo__pb_reader *reader,
                                                        rondo__onnx_external *external);
-RONDO_MUST_USE rondo_status rondo__onnx_external_check(rondo__onnx_context *context,
-                                                       const rondo__onnx_tensor *tensor);
+RONDO_MUST_USE rondo_status rondo__onnx_external_check(rondo__onnx_context *context, const rondo__onnx_tensor *tensor);
 /* Opens the file and sees that the bytes are there: before anything is allocated for them. */
-RONDO_MUST_USE rondo_status rondo__onnx_external_locate(rondo__onnx_context *context,
-                                                        const rondo__onnx_tensor *tensor);
+RONDO_MUST_USE rondo_status rondo__onnx_external_locate(rondo__onnx_context *context, const rondo__onnx_tensor *tensor);
 RONDO_MUST_USE rondo_status rondo__onnx_external_fill(rondo__onnx_context *context, const rondo__onnx_tensor *tensor,
                                                       void *out);
 
@@ -220,8 +218,7 @@ RONDO_MUST_USE rondo_status rondo__onnx_node_read(rondo__onnx_scope *scope, cons
 /* Resolves, converts and adds it. */
 RONDO_MUST_USE rondo_status rondo__onnx_node_build(rondo__onnx_node *node);
 /* The value of a Constant's one output; null when the node was refused. */
-RONDO_MUST_USE rondo_status rondo__onnx_constant_node(rondo__onnx_node *node,
-                                                      const rondo__ir_constant **out_constant);
+RONDO_MUST_USE rondo_status rondo__onnx_constant_node(rondo__onnx_node *node, const rondo__ir_constant **out_constant);
 /* Reads attribute `message` of a node. With graphs_only, reads those that hold a graph and leaves out->kind NONE for
  * the others. */
 RONDO_MUST_USE rondo_status rondo__onnx_attribute_read(rondo__onnx_node *node, rondo__pb_bytes message,

@@ -227,12 +227,14 @@ W_UNUSED const char *m_text(const rondo_ir_graph *graph, char *out, size_t capac
         const rondo__ir_node_data *node = rondo__ir_node_at(graph, n);
         M_PUT("%s%s(", n ? "; " : "", node->operator_name);
         for (uint32_t i = 0; i < node->input_count; i++) {
-            const char *name = node->inputs[i] == RONDO_IR_NONE ? "-" : rondo__ir_value_at(graph, node->inputs[i])->name;
+            const char *name =
+                node->inputs[i] == RONDO_IR_NONE ? "-" : rondo__ir_value_at(graph, node->inputs[i])->name;
             M_PUT("%s%.*s", i ? "," : "", (int)strcspn(name, "#"), name);
         }
         M_PUT(")->");
         for (uint32_t i = 0; i < node->output_count; i++) {
-            const char *name = node->outputs[i] == RONDO_IR_NONE ? "-" : rondo__ir_value_at(graph, node->outputs[i])->name;
+            const char *name =
+                node->outputs[i] == RONDO_IR_NONE ? "-" : rondo__ir_value_at(graph, node->outputs[i])->name;
             M_PUT("%s%.*s", i ? "," : "", (int)strcspn(name, "#"), name);
         }
         for (uint32_t i = 0; i < node->attribute_count; i++) {

@@ -21,11 +21,12 @@ const char *rondo__onnx_label(rondo__onnx_node *node) {
     rondo__onnx_context *context = node->scope->context;
     rondo__pb_bytes name = node->name;
     for (uint32_t i = 0; i < node->output_name_count && !name.size; i++) name = node->output_names[i];
-    int name_size = (int)(name.size < 100 ? name.size : 100), type_size = (int)(node->type.size < 40 ? node->type.size : 40);
+    int name_size = (int)(name.size < 100 ? name.size : 100),
+        type_size = (int)(node->type.size < 40 ? node->type.size : 40);
     char *out = context->shown[context->shown_next++ % 4u];
-    (void)snprintf(out, sizeof context->shown[0], "'%.*s%s' (%.*s%s)", name_size, name.size ? (const char *)name.data : "",
-                   name.size > 100 ? "..." : "", type_size, node->type.size ? (const char *)node->type.data : "",
-                   node->type.size > 40 ? "..." : "");
+    (void)snprintf(out, sizeof context->shown[0], "'%.*s%s' (%.*s%s)", name_size,
+                   name.size ? (const char *)name.data : "", name.size > 100 ? "..." : "", type_size,
+                   node->type.size ? (const char *)node->type.data : "", node->type.size > 40 ? "..." : "");
     return out;
 }
 
@@ -36,9 +37,9 @@ rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    rondo_status made = rondo__status_make(rondo_status_code(status), rondo_status_layer(status),
-                                           rondo_status_file(status), rondo_status_line(status), "%s: %s", prefix,
-                                           rondo_status_message(status));
+    rondo_status made =
+        rondo__status_make(rondo_status_code(status), rondo_status_layer(status), rondo_status_file(status),
+                           rondo_status_line(status), "%s: %s", prefix, rondo_status_message(status));
     size_t notes = rondo_status_note_count(status);
     for (size_t i = 0; i < notes; i++) made = rondo__status_note(made, "%s", rondo_status_note(status, i));
     rondo_status_release(status);
@@ -98,8 +99,9 @@ rondo_status rondo__onnx_refusals(rondo__onnx_context *context) {
     const rondo__onnx_unsupported *entries = context->refusals.data;
     uint64_t uses = 0;
     for (size_t i = 0; i < count; i++) uses += entries[i].uses;
-    rondo_status status = RONDO__FAIL(UNSUPPORTED, CONVERTER, "%zu operator%s not supported, used by %llu node%s", count,
-                                      count == 1 ? " is" : "s are", (unsigned long long)uses, uses == 1 ? "" : "s");
+    rondo_status status =
+        RONDO__FAIL(UNSUPPORTED, CONVERTER, "%zu operator%s not supported, used by %llu node%s", count,
+                    count == 1 ? " is" : "s are", (unsigned long long)uses, uses == 1 ? "" : "s");
     /* One note is kept for what does not fit, and one for whoever hands the failure on. */
     size_t room = RONDO__STATUS_NOTES_MAX - 2;
     for (size_t i = 0; i < count && i < room; i++) {

@@ -27,30 +27,30 @@ enum {
 
 static const char *tensor_field_name(uint32_t field) {
     switch (field) {
-        case TENSOR_FLOATS: return "float_data";
-        case TENSOR_INT32S: return "int32_data";
-        case TENSOR_STRINGS: return "string_data";
-        case TENSOR_INT64S: return "int64_data";
-        case TENSOR_RAW: return "raw_data";
-        case TENSOR_DOUBLES: return "double_data";
-        case TENSOR_UINT64S: return "uint64_data";
-        case TENSOR_EXTERNAL: return "external_data";
-        default: return "no data";
+    case TENSOR_FLOATS: return "float_data";
+    case TENSOR_INT32S: return "int32_data";
+    case TENSOR_STRINGS: return "string_data";
+    case TENSOR_INT64S: return "int64_data";
+    case TENSOR_RAW: return "raw_data";
+    case TENSOR_DOUBLES: return "double_data";
+    case TENSOR_UINT64S: return "uint64_data";
+    case TENSOR_EXTERNAL: return "external_data";
+    default: return "no data";
     }
 }
 
 /* The typed field that holds data of a type when it is not raw. */
 static uint32_t tensor_field_of(rondo_dtype dtype) {
     switch (dtype) {
-        case RONDO_DTYPE_F32:
-        case RONDO_DTYPE_C64: return TENSOR_FLOATS;
-        case RONDO_DTYPE_F64:
-        case RONDO_DTYPE_C128: return TENSOR_DOUBLES;
-        case RONDO_DTYPE_I64: return TENSOR_INT64S;
-        case RONDO_DTYPE_U32:
-        case RONDO_DTYPE_U64: return TENSOR_UINT64S;
-        case RONDO_DTYPE_STRING: return TENSOR_STRINGS;
-        default: return TENSOR_INT32S;
+    case RONDO_DTYPE_F32:
+    case RONDO_DTYPE_C64: return TENSOR_FLOATS;
+    case RONDO_DTYPE_F64:
+    case RONDO_DTYPE_C128: return TENSOR_DOUBLES;
+    case RONDO_DTYPE_I64: return TENSOR_INT64S;
+    case RONDO_DTYPE_U32:
+    case RONDO_DTYPE_U64: return TENSOR_UINT64S;
+    case RONDO_DTYPE_STRING: return TENSOR_STRINGS;
+    default: return TENSOR_INT32S;
     }
 }
 
@@ -74,19 +74,19 @@ static rondo_status tensor_scan_dims(rondo__pb_reader *reader, const rondo__pb_f
 static rondo_status tensor_scan_data(rondo__pb_reader *reader, const rondo__pb_field *field, tensor_scan *scan) {
     size_t count = 1;
     switch (field->number) {
-        case TENSOR_FLOATS: RONDO__TRY(rondo__pb_count_fixed(reader, field, 4, &count)); break;
-        case TENSOR_DOUBLES: RONDO__TRY(rondo__pb_count_fixed(reader, field, 8, &count)); break;
-        case TENSOR_STRINGS: {
-            rondo__pb_bytes bytes;
-            RONDO__TRY(rondo__pb_get_bytes(reader, field, &bytes));
-            break;
-        }
-        case TENSOR_RAW:
-            RONDO__TRY(rondo__pb_once(reader, field));
-            RONDO__TRY(rondo__pb_get_bytes(reader, field, &scan->tensor->raw));
-            count = scan->tensor->raw.size;
-            break;
-        default: RONDO__TRY(rondo__pb_count_varints(reader, field, &count)); break;
+    case TENSOR_FLOATS: RONDO__TRY(rondo__pb_count_fixed(reader, field, 4, &count)); break;
+    case TENSOR_DOUBLES: RONDO__TRY(rondo__pb_count_fixed(reader, field, 8, &count)); break;
+    case TENSOR_STRINGS: {
+        rondo__pb_bytes bytes;
+        RONDO__TRY(rondo__pb_get_bytes(reader, field, &bytes));
+        break;
+    }
+    case TENSOR_RAW:
+        RONDO__TRY(rondo__pb_once(reader, field));
+        RONDO__TRY(rondo__pb_get_bytes(reader, field, &scan->tensor->raw));
+        count = scan->tensor->raw.size;
+        break;
+    default: RONDO__TRY(rondo__pb_count_varints(reader, field, &count)); break;
     }
     if (!count) return RONDO_OK;
     if (scan->tensor->data_field && scan->tensor->data_field != field->number)
@@ -101,44 +101,43 @@ static rondo_status tensor_scan_field(rondo__onnx_context *context, rondo__pb_re
                                       const rondo__pb_field *field, tensor_scan *scan) {
     rondo__onnx_tensor *tensor = scan->tensor;
     switch (field->number) {
-        case TENSOR_DIMS: return tensor_scan_dims(reader, field, tensor);
-        case TENSOR_DTYPE:
-            RONDO__TRY(rondo__pb_once(reader, field));
-            scan->dtype_seen = true;
-            return rondo__pb_int32(reader, field, &tensor->dtype);
-        case TENSOR_SEGMENT: return RONDO__FAIL(UNSUPPORTED, CONVERTER, "a tensor in segments");
-        case TENSOR_NAME:
-            RONDO__TRY(rondo__pb_once(reader, field));
-            return rondo__pb_get_text(reader, field, &tensor->name);
-        case TENSOR_FLOATS:
-        case TENSOR_INT32S:
-        case TENSOR_STRINGS:
-        case TENSOR_INT64S:
-        case TENSOR_RAW:
-        case TENSOR_DOUBLES:
-        case TENSOR_UINT64S: return tensor_scan_data(reader, field, scan);
-        case TENSOR_EXTERNAL: {
-            rondo__pb_reader entry;
-            RONDO__TRY(rondo__pb_enter(reader, field, &entry));
-            return rondo__onnx_external_entry(context, &entry, &tensor->external);
-        }
-        case TENSOR_LOCATION: {
-            int32_t location;
-            RONDO__TRY(rondo__pb_once(reader, field));
-            RONDO__TRY(rondo__pb_int32(reader, field, &location));
-            if (location < 0 || location > 1)
-                return RONDO__FAIL(CORRUPT, FILE, "data_location %d; 0 and 1 exist", location);
-            scan->external = location == 1;
-            return RONDO_OK;
-        }
-        default: return RONDO_OK;
+    case TENSOR_DIMS: return tensor_scan_dims(reader, field, tensor);
+    case TENSOR_DTYPE:
+        RONDO__TRY(rondo__pb_once(reader, field));
+        scan->dtype_seen = true;
+        return rondo__pb_int32(reader, field, &tensor->dtype);
+    case TENSOR_SEGMENT: return RONDO__FAIL(UNSUPPORTED, CONVERTER, "a tensor in segments");
+    case TENSOR_NAME:
+        RONDO__TRY(rondo__pb_once(reader, field));
+        return rondo__pb_get_text(reader, field, &tensor->name);
+    case TENSOR_FLOATS:
+    case TENSOR_INT32S:
+    case TENSOR_STRINGS:
+    case TENSOR_INT64S:
+    case TENSOR_RAW:
+    case TENSOR_DOUBLES:
+    case TENSOR_UINT64S: return tensor_scan_data(reader, field, scan);
+    case TENSOR_EXTERNAL: {
+        rondo__pb_reader entry;
+        RONDO__TRY(rondo__pb_enter(reader, field, &entry));
+        return rondo__onnx_external_entry(context, &entry, &tensor->external);
+    }
+    case TENSOR_LOCATION: {
+        int32_t location;
+        RONDO__TRY(rondo__pb_once(reader, field));
+        RONDO__TRY(rondo__pb_int32(reader, field, &location));
+        if (location < 0 || location > 1)
+            return RONDO__FAIL(CORRUPT, FILE, "data_location %d; 0 and 1 exist", location);
+        scan->external = location == 1;
+        return RONDO_OK;
+    }
+    default: return RONDO_OK;
     }
 }
 
 static rondo_status tensor_size(rondo__onnx_tensor *tensor) {
     for (int32_t i = 0; i < tensor->rank; i++)
-        if (tensor->dims[i] < 0)
-            return RONDO__FAIL(CORRUPT, FILE, "dim %d is %lld", i, (long long)tensor->dims[i]);
+        if (tensor->dims[i] < 0) return RONDO__FAIL(CORRUPT, FILE, "dim %d is %lld", i, (long long)tensor->dims[i]);
     uint64_t bytes;
     bool fits = rondo__checked_elements(tensor->rank, tensor->dims, &tensor->elements);
     if (fits && tensor->dtype == RONDO_DTYPE_STRING) {
@@ -223,16 +222,16 @@ static rondo_status tensor_outside(int64_t value, rondo_dtype dtype) {
 static void tensor_range(rondo_dtype dtype, int64_t *minimum, int64_t *maximum) {
     uint32_t bits = rondo_dtype_bits(dtype);
     switch (dtype) {
-        case RONDO_DTYPE_BOOL: *minimum = 0, *maximum = 1; break;
-        case RONDO_DTYPE_I8: *minimum = INT8_MIN, *maximum = INT8_MAX; break;
-        case RONDO_DTYPE_U8: *minimum = 0, *maximum = UINT8_MAX; break;
-        case RONDO_DTYPE_I16: *minimum = INT16_MIN, *maximum = INT16_MAX; break;
-        case RONDO_DTYPE_U16: *minimum = 0, *maximum = UINT16_MAX; break;
-        case RONDO_DTYPE_I32: *minimum = INT32_MIN, *maximum = INT32_MAX; break;
-        default:
-            *minimum = bits > 8 ? INT16_MIN : INT8_MIN;
-            *maximum = bits > 8 ? UINT16_MAX : UINT8_MAX;
-            break;
+    case RONDO_DTYPE_BOOL: *minimum = 0, *maximum = 1; break;
+    case RONDO_DTYPE_I8: *minimum = INT8_MIN, *maximum = INT8_MAX; break;
+    case RONDO_DTYPE_U8: *minimum = 0, *maximum = UINT8_MAX; break;
+    case RONDO_DTYPE_I16: *minimum = INT16_MIN, *maximum = INT16_MAX; break;
+    case RONDO_DTYPE_U16: *minimum = 0, *maximum = UINT16_MAX; break;
+    case RONDO_DTYPE_I32: *minimum = INT32_MIN, *maximum = INT32_MAX; break;
+    default:
+        *minimum = bits > 8 ? INT16_MIN : INT8_MIN;
+        *maximum = bits > 8 ? UINT16_MAX : UINT8_MAX;
+        break;
     }
 }
 
@@ -274,18 +273,16 @@ static rondo_status tensor_put_string(const rondo__pb_field *field, tensor_sink 
 static rondo_status tensor_put(rondo__pb_reader *reader, const rondo__pb_field *field, tensor_sink *sink) {
     size_t count = 0;
     switch (field->number) {
-        case TENSOR_FLOATS:
-        case TENSOR_DOUBLES:
-            if (field->payload.size) memcpy(sink->at, field->payload.data, field->payload.size);
-            sink->at += field->payload.size;
-            return RONDO_OK;
-        case TENSOR_STRINGS: return tensor_put_string(field, sink);
-        case TENSOR_INT32S:
-            RONDO__TRY(rondo__pb_count_varints(reader, field, &count));
-            return tensor_put_int32s(field, count, sink);
-        default:
-            RONDO__TRY(rondo__pb_count_varints(reader, field, &count));
-            return tensor_put_wide(field, count, sink);
+    case TENSOR_FLOATS:
+    case TENSOR_DOUBLES:
+        if (field->payload.size) memcpy(sink->at, field->payload.data, field->payload.size);
+        sink->at += field->payload.size;
+        return RONDO_OK;
+    case TENSOR_STRINGS: return tensor_put_string(field, sink);
+    case TENSOR_INT32S:
+        RONDO__TRY(rondo__pb_count_varints(reader, field, &count));
+        return tensor_put_int32s(field, count, sink);
+    default: RONDO__TRY(rondo__pb_count_varints(reader, field, &count)); return tensor_put_wide(field, count, sink);
     }
 }
 
@@ -301,15 +298,13 @@ static rondo_status tensor_check_bools(const rondo__onnx_tensor *tensor, const v
 static rondo_status tensor_fill(rondo__onnx_context *context, const rondo__onnx_tensor *tensor, rondo__arena *arena,
                                 void *out) {
     switch (tensor->data_field) {
-        case 0: return RONDO_OK;
-        case TENSOR_RAW:
-            memcpy(out, tensor->raw.data, tensor->raw.size);
-            return tensor_check_bools(tensor, out);
-        case TENSOR_EXTERNAL:
-            RONDO__TRY(rondo__onnx_external_locate(context, tensor));
-            RONDO__TRY(rondo__onnx_external_fill(context, tensor, out));
-            return tensor_check_bools(tensor, out);
-        default: break;
+    case 0: return RONDO_OK;
+    case TENSOR_RAW: memcpy(out, tensor->raw.data, tensor->raw.size); return tensor_check_bools(tensor, out);
+    case TENSOR_EXTERNAL:
+        RONDO__TRY(rondo__onnx_external_locate(context, tensor));
+        RONDO__TRY(rondo__onnx_external_fill(context, tensor, out));
+        return tensor_check_bools(tensor, out);
+    default: break;
     }
     tensor_sink sink = {.dtype = tensor->dtype, .at = out, .arena = arena};
     rondo__pb_reader walk = tensor->reader;

@@ -17,7 +17,8 @@ static rondo_status tensor_file_read(rondo_instance *instance, rondo__onnx_conte
         return RONDO__FAIL(UNSUPPORTED, FILE, "a tensor of type %s", rondo_dtype_name(tensor.dtype));
     rondo_tensor *made = NULL;
     RONDO__TRY(rondo_tensor_create(instance, tensor.dtype, tensor.rank, tensor.dims, &made));
-    rondo_status status = rondo__onnx_tensor_fill(context, &tensor, &context->scratch, rondo_tensor_get_view(made)->data);
+    rondo_status status =
+        rondo__onnx_tensor_fill(context, &tensor, &context->scratch, rondo_tensor_get_view(made)->data);
     if (status) {
         rondo_tensor_release(made);
         return status;

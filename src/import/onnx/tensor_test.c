@@ -34,11 +34,11 @@ static void tensor_expect(rondo_test *t, importer *in, int32_t dtype, const void
     T_TRUE(t, size == 0 || memcmp(value->constant->data, want, size) == 0);
 }
 
-#define TENSOR_REFUSED(t, in, part)                                \
-    do {                                                           \
-        rondo_ir_graph *refused = NULL;                            \
-        T_FAILS(t, tensor_import(in, &refused), CORRUPT, part);    \
-        T_TRUE(t, !refused);                                       \
+#define TENSOR_REFUSED(t, in, part)                             \
+    do {                                                        \
+        rondo_ir_graph *refused = NULL;                         \
+        T_FAILS(t, tensor_import(in, &refused), CORRUPT, part); \
+        T_TRUE(t, !refused);                                    \
     } while (0)
 
 static const int64_t one = 1, two = 2, three = 3, zero = 0;

@@ -111,15 +111,15 @@ static rondo_status types_type(types_read *read, rondo__pb_reader *reader, uint3
         rondo__pb_reader inner;
         RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
         switch (field.number) {
-            case 1: RONDO__TRY(types_tensor(read, &inner, type)); break;
-            case 4:
-            case 9:
-                type->kind = field.number == 4 ? RONDO__IR_SEQUENCE : RONDO__IR_OPTIONAL;
-                RONDO__TRY(types_nested(read, &inner, nesting, type));
-                break;
-            case 5: read->info->unknown = "a map"; break;
-            case 8: read->info->unknown = "a sparse tensor"; break;
-            default: read->info->unknown = "opaque"; break;
+        case 1: RONDO__TRY(types_tensor(read, &inner, type)); break;
+        case 4:
+        case 9:
+            type->kind = field.number == 4 ? RONDO__IR_SEQUENCE : RONDO__IR_OPTIONAL;
+            RONDO__TRY(types_nested(read, &inner, nesting, type));
+            break;
+        case 5: read->info->unknown = "a map"; break;
+        case 8: read->info->unknown = "a sparse tensor"; break;
+        default: read->info->unknown = "opaque"; break;
         }
     }
     RONDO__TRY(rondo__pb_end(reader));

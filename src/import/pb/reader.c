@@ -70,28 +70,28 @@ bool rondo__pb_next(rondo__pb_reader *reader, rondo__pb_field *out_field) {
     rondo__pb_field field = {.number = (uint32_t)number, .wire = (rondo__pb_wire)(key & 7u)};
     const uint8_t *value_at = reader->at;
     switch (field.wire) {
-        case RONDO__PB_VARINT: why = pb_varint(&reader->at, reader->end, &field.value); break;
-        case RONDO__PB_FIXED64: why = pb_fixed(reader, &field, 8); break;
-        case RONDO__PB_FIXED32: why = pb_fixed(reader, &field, 4); break;
-        case RONDO__PB_BYTES: {
-            uint64_t length = 0;
-            why = pb_varint(&reader->at, reader->end, &length);
-            if (why) break;
-            value_at = reader->at;
-            size_t left = (size_t)(reader->end - reader->at);
-            if (length > left) {
-                reader->status = RONDO__FAIL(CORRUPT, FILE,
-                                             "byte %zu: truncated: field %u claims %llu bytes where %zu are left",
-                                             pb_place(reader, key_at), field.number, (unsigned long long)length, left);
-                reader->at = reader->end;
-                return false;
-            }
-            reader->at += length;
-            break;
+    case RONDO__PB_VARINT: why = pb_varint(&reader->at, reader->end, &field.value); break;
+    case RONDO__PB_FIXED64: why = pb_fixed(reader, &field, 8); break;
+    case RONDO__PB_FIXED32: why = pb_fixed(reader, &field, 4); break;
+    case RONDO__PB_BYTES: {
+        uint64_t length = 0;
+        why = pb_varint(&reader->at, reader->end, &length);
+        if (why) break;
+        value_at = reader->at;
+        size_t left = (size_t)(reader->end - reader->at);
+        if (length > left) {
+            reader->status =
+                RONDO__FAIL(CORRUPT, FILE, "byte %zu: truncated: field %u claims %llu bytes where %zu are left",
+                            pb_place(reader, key_at), field.number, (unsigned long long)length, left);
+            reader->at = reader->end;
+            return false;
         }
-        case 3:
-        case 4: why = "a group, which is not used in ONNX"; break;
-        default: why = "no field has this wire type"; break;
+        reader->at += length;
+        break;
+    }
+    case 3:
+    case 4: why = "a group, which is not used in ONNX"; break;
+    default: why = "no field has this wire type"; break;
     }
     if (why) return pb_refuse(reader, key_at, why);
     field.payload = (rondo__pb_bytes){value_at, (size_t)(reader->at - value_at)};
@@ -180,8 +180,7 @@ rondo_status rondo__pb_get_text(const rondo__pb_reader *reader, const rondo__pb_
     return RONDO_OK;
 }
 
-rondo_status rondo__pb_count_varints(const rondo__pb_reader *reader, const rondo__pb_field *field,
-                                     size_t *out_count) {
+rondo_status rondo__pb_count_varints(const rondo__pb_reader *reader, const rondo__pb_field *field, size_t *out_count) {
     if (field->wire == RONDO__PB_VARINT) {
         *out_count = 1;
         return RONDO_OK;

@@ -25,9 +25,9 @@ static rondo_status reader_drain(const void *data, size_t size, size_t *out_fiel
 
 static void test_scalars(rondo_test *t) {
     /* 1: varint 150; 2: fixed64 1; 3: "abc"; 4: fixed32 1.0f; 5: varint -1 */
-    static const uint8_t bytes[] = {0x08, 0x96, 0x01, 0x11, 1,    0,    0,    0,    0,    0,    0,    0,    0x1a, 3, 'a',
-                                    'b',  'c',  0x25, 0,    0,    0x80, 0x3f, 0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                    0xff, 0xff, 0xff, 0x01};
+    static const uint8_t bytes[] = {0x08, 0x96, 0x01, 0x11, 1,    0,    0,    0,    0,    0,    0,
+                                    0,    0x1a, 3,    'a',  'b',  'c',  0x25, 0,    0,    0x80, 0x3f,
+                                    0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     rondo__pb_reader reader = reader_of(bytes, sizeof bytes);
     rondo__pb_field field;
     int64_t number;
