@@ -170,6 +170,7 @@ static void values_become_guards(rondo_test *t) {
     }
     T_OK(t, with_value(&f, &(const int64_t){4}, 0));
     T_EQ(t, f.plan->outputs[0].rank, 1);
+    T_EQ(t, f.plan->guard_count, 1);
     T_EQ(t, ct_count(&f, "Neg"), 1);
     T_EQ(t, ct_count(&f, "If"), 0);
 }

@@ -154,6 +154,26 @@ static void what_lives_on_is_not_overwritten(rondo_test *t) {
     check(&f, (void *[]){x});
 }
 
+/* x + its first row, x + x: only the second may be made in the place of x. */
+static void what_is_read_twice(rondo_test *t) {
+    compile_fixture f;
+    float x[24];
+    ct_open(t, &f);
+    for (int i = 0; i < 24; i++) x[i] = ct_float(t);
+    rondo_ir_value v = CT_NODE(&f, "Tanh", ct_input(&f, "x", RONDO_DTYPE_F32, CT_DIMS(4, 6)));
+    rondo_ir_value row = CT_NODE(&f, "Slice", v, CT_I64(&f, 0), CT_I64(&f, 1), CT_I64(&f, 0));
+    rondo_ir_value sum = CT_NODE(&f, "Add", v, row);
+    ct_output(&f, CT_NODE(&f, "Exp", CT_NODE(&f, "Add", sum, sum)), "y");
+    const rondo__kernel_set *sets[] = {&f.ref, &f.cpu};
+    for (int i = 0; i < 2; i++) {
+        void *got[1], *want[1];
+        ct_compile(&f, sets[i], 0);
+        ct_run(&f, sets[i], (void *[]){x}, got);
+        ct_reference(&f, (void *[]){x}, want);
+        ct_agree(&f, got, want, false);
+    }
+}
+
 static void empty_tensors(rondo_test *t) {
     compile_fixture f;
     float x[2] = {1, 2};
@@ -173,4 +193,4 @@ static void empty_tensors(rondo_test *t) {
 
 RONDO_TEST_MAIN(T(views_are_no_steps), T(strided_pieces_are_steps), T(parts_are_made_in_the_whole),
                 T(parts_that_cannot), T(very_many_parts), T(outputs_are_made_in_place), T(memory_is_used_again),
-                T(what_lives_on_is_not_overwritten), T(empty_tensors))
+                T(what_lives_on_is_not_overwritten), T(what_is_read_twice), T(empty_tensors))
