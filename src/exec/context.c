@@ -65,10 +65,8 @@ static rondo_status context_make_step(const rondo_context *context, uint32_t ind
     const rondo__plan_step *s = &context->executable->plan->steps[index];
     step->count = 0;
     for (uint32_t i = 0; i < s->input_count; i++) {
-        if (i < 64u && ((s->absorbed_inputs >> i) & 1u))
-            context_value(step, 0);
-        else
-            RONDO__TRY(context_operand(context, &s->inputs[i], RONDO_ACCESS_READ, step));
+        if (i < 64u && ((s->absorbed_inputs >> i) & 1u)) context_value(step, 0);
+        else RONDO__TRY(context_operand(context, &s->inputs[i], RONDO_ACCESS_READ, step));
     }
     for (uint32_t i = 0; i < s->output_count; i++)
         RONDO__TRY(context_operand(context, &s->outputs[i], RONDO_ACCESS_WRITE, step));
@@ -112,8 +110,7 @@ static rondo_status context_add_ports(rondo_context *context) {
     RONDO__TRY(rondo__allocate_array(&context->allocator, context->port_count, sizeof(rondo__exec_port), &memory));
     context->ports = memory;
     for (uint32_t i = 0; i < context->port_count; i++) {
-        const rondo__plan_port *port =
-            i < plan->input_count ? &plan->inputs[i] : &plan->outputs[i - plan->input_count];
+        const rondo__plan_port *port = i < plan->input_count ? &plan->inputs[i] : &plan->outputs[i - plan->input_count];
         uint32_t slot, bytes = rondo_dtype_bits(port->dtype) / 8u;
         context->ports[i].alignment = bytes > 8u ? 8u : bytes ? bytes : 1u; /* complex numbers are pairs */
         RONDO__TRY(rondo__call_list_add_slot(context->list, 0, port->bytes ? port->bytes : 1u, &slot));
@@ -127,8 +124,8 @@ static rondo_status context_take_arena(rondo_context *context) {
     if (!plan->arena_bytes) return RONDO_OK;
     if (!rondo__checked_add_u64(plan->arena_bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole))
         return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the arena of plan '%s' is larger than any memory", plan->name);
-    RONDO__TRY_NOTE(rondo__memory_allocate(context->device->memory, whole, &context->arena), "for the arena of plan '%s'",
-                    plan->name);
+    RONDO__TRY_NOTE(rondo__memory_allocate(context->device->memory, whole, &context->arena),
+                    "for the arena of plan '%s'", plan->name);
     context->arena_base = (context->arena + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
     return RONDO_OK;
 }
@@ -146,8 +143,7 @@ static rondo_status context_build(rondo_context *context) {
     for (uint32_t i = 0; i < plan->step_count; i++) context->argument_count += rondo__plan_word_count(&plan->steps[i]);
     if (context->argument_count > UINT32_MAX)
         return RONDO__FAIL(OUT_OF_RANGE, LOADING, "plan '%s' has too many arguments", plan->name);
-    RONDO__TRY(
-        rondo__allocate_array(&context->allocator, context->argument_count, sizeof(rondo_argument), &memory));
+    RONDO__TRY(rondo__allocate_array(&context->allocator, context->argument_count, sizeof(rondo_argument), &memory));
     context->arguments = memory;
     for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(context_add_step(context, i, &used));
     for (uint32_t i = 0; i < context->port_count; i++) context->unbound += context->ports[i].required;
@@ -254,12 +250,11 @@ rondo_status rondo_context_bind_output(rondo_context *context, uint32_t index, v
 static rondo_status context_refuse_run(const rondo_context *context, const rondo_stream *stream) {
     for (uint32_t i = 0; i < context->port_count; i++)
         if (context->ports[i].required && !context->ports[i].address)
-            return RONDO__FAIL(INVALID_STATE, INPUT, "%s '%s' is not bound: call rondo_context_bind_%s(context, %u, ...)",
-                               context_side(context, i), context_plan_port(context, i)->name,
-                               context_side(context, i),
-                               (unsigned)(i < context->executable->plan->input_count
-                                              ? i
-                                              : i - context->executable->plan->input_count));
+            return RONDO__FAIL(
+                INVALID_STATE, INPUT, "%s '%s' is not bound: call rondo_context_bind_%s(context, %u, ...)",
+                context_side(context, i), context_plan_port(context, i)->name, context_side(context, i),
+                (unsigned)(i < context->executable->plan->input_count ? i
+                                                                      : i - context->executable->plan->input_count));
     return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "the context is of device '%s:%d', the stream of '%s:%d'",
                        context->device->properties.name, (int)context->device->properties.index,
                        stream->device->properties.name, (int)stream->device->properties.index);
@@ -296,5 +291,6 @@ rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = rondo__call_list_run(context->list, stream);
     if (context->ticket.immediate) return status;
-    return rondo__status_first(status, rondo__ticket_after(&context->ticket, stream)); /* part of it may be on its way */
+    return rondo__status_first(status,
+                               rondo__ticket_after(&context->ticket, stream)); /* part of it may be on its way */
 }

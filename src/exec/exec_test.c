@@ -35,7 +35,8 @@ static void exec_make(rondo_test *t, exec_fixture *x) {
 
 /* y = (x + c0) * x, z = -(x + c0) in place of the temporary's copy. An input w that nobody reads. */
 static void exec_plan_two(exec_plan *e, const char *catalogue) {
-    uint32_t x = ep_port(e, "x", true), w = ep_port(e, "w", true), y = ep_port(e, "y", false), z = ep_port(e, "z", false);
+    uint32_t x = ep_port(e, "x", true), w = ep_port(e, "w", true), y = ep_port(e, "y", false),
+             z = ep_port(e, "z", false);
     uint32_t c = ep_constant(e, "c"), s = ep_temporary(e, "s"), n = ep_temporary(e, "n");
     (void)w;
     e->inputs[1].buffer = RONDO__PLAN_NONE;
@@ -110,10 +111,8 @@ static void test_rebinding(rondo_test *t, const char *device) {
     for (int i = 0; i < 12; i++) {
         float *in = b[i % 5];
         T_OK(t, rondo_context_bind_input(x.context, 0, in));
-        if (i % 2)
-            T_OK(t, rondo_context_run(x.context, x.f.stream));
-        else
-            T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
+        if (i % 2) T_OK(t, rondo_context_run(x.context, x.f.stream));
+        else T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
         T_OK(t, rondo_stream_synchronize(x.f.stream));
         exec_check_two(t, in, b[6], b[7]);
     }
@@ -170,8 +169,9 @@ static void test_executable_refusals(rondo_test *t) {
     T_FAILS(t, rondo_executable_create(device, NULL, &x.executable), INVALID_ARGUMENT, NULL);
     T_FAILS(t, rondo_context_create(NULL, &x.context), INVALID_ARGUMENT, NULL);
     x.e.steps[1].catalogue = "npu";
-    T_FAILS(t, rondo_executable_create(device, plan, &x.executable), UNSUPPORTED, "step 1 'product' wants a kernel of "
-                                                                                  "catalogue 'npu'");
+    T_FAILS(t, rondo_executable_create(device, plan, &x.executable), UNSUPPORTED,
+            "step 1 'product' wants a kernel of "
+            "catalogue 'npu'");
     x.e.steps[1].catalogue = "ref";
     x.e.steps[1].operator_name = "Nonsense";
     T_FAILS(t, rondo_executable_create(device, plan, &x.executable), UNSUPPORTED, "step 1 'product'");

@@ -81,8 +81,8 @@ static inline rondo__plan_operand *ep_operand(exec_plan *e, uint32_t buffer) {
 }
 
 /* b is RONDO__PLAN_NONE for an operator of one input. */
-static inline rondo__plan_step *ep_step(exec_plan *e, const char *catalogue, const char *operator_name, const char *name,
-                                        uint32_t a, uint32_t b, uint32_t out) {
+static inline rondo__plan_step *ep_step(exec_plan *e, const char *catalogue, const char *operator_name,
+                                        const char *name, uint32_t a, uint32_t b, uint32_t out) {
     rondo__plan_step *step = &e->steps[e->plan->step_count];
     *step = (rondo__plan_step){.operator_name = operator_name,
                                .node_name = name,

@@ -2,8 +2,9 @@
  *
  * Plan x device: kernels prepared, weights where the device can reach them. Immutable once made.
  *
- * Constants and packed blocks go into one allocation. Where the host addresses device memory, constants stay in the plan,
- * which is held anyway, and blocks are packed in place; elsewhere all is put together in host memory and copied once. */
+ * Constants and packed blocks go into one allocation. Where the host addresses device memory, constants stay in the
+ * plan, which is held anyway, and blocks are packed in place; elsewhere all is put together in host memory and copied
+ * once. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -41,7 +42,8 @@ static rondo_status exec_place_all(rondo_executable *executable, uint64_t *out_b
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         const rondo__plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !buffer->bytes) continue;
-        if (!exec_stays(executable->device, buffer)) RONDO__TRY(exec_place(buffer->bytes, &end, &executable->constants[i]));
+        if (!exec_stays(executable->device, buffer))
+            RONDO__TRY(exec_place(buffer->bytes, &end, &executable->constants[i]));
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t bytes = plan->steps[i].packed_bytes;
@@ -69,8 +71,9 @@ static rondo_status exec_check_step(const rondo_executable *executable, uint32_t
     rondo_kernel_facts facts = RONDO_KERNEL_FACTS_INIT;
     exec_request made;
     if (rondo__plan_word_count(step) > RONDO_ARGUMENT_MAX)
-        return RONDO__FAIL(UNSUPPORTED, KERNEL, "step %u '%s' needs %u arguments: a call has at most %u", (unsigned)index,
-                           exec_step_name(step), (unsigned)rondo__plan_word_count(step), RONDO_ARGUMENT_MAX);
+        return RONDO__FAIL(UNSUPPORTED, KERNEL, "step %u '%s' needs %u arguments: a call has at most %u",
+                           (unsigned)index, exec_step_name(step), (unsigned)rondo__plan_word_count(step),
+                           RONDO_ARGUMENT_MAX);
     const rondo_catalogue *catalogue = exec_catalogue(executable, step);
     if (!catalogue)
         return RONDO__FAIL(UNSUPPORTED, KERNEL,
@@ -83,12 +86,13 @@ static rondo_status exec_check_step(const rondo_executable *executable, uint32_t
                     (unsigned)index, exec_step_name(step), step->catalogue);
     if (facts.packed_bytes != step->packed_bytes || facts.scratch_bytes > step->scratch_bytes ||
         (facts.scratch_bytes > 0) != (step->scratch_bytes > 0) || facts.absorbed_inputs != step->absorbed_inputs)
-        return RONDO__FAIL(UNSUPPORTED, KERNEL,
-                           "step %u '%s': catalogue '%s' packs it otherwise here (%llu packed, %llu scratch bytes; the plan "
-                           "has %llu and %llu): compile again on this machine",
-                           (unsigned)index, exec_step_name(step), step->catalogue,
-                           (unsigned long long)facts.packed_bytes, (unsigned long long)facts.scratch_bytes,
-                           (unsigned long long)step->packed_bytes, (unsigned long long)step->scratch_bytes);
+        return RONDO__FAIL(
+            UNSUPPORTED, KERNEL,
+            "step %u '%s': catalogue '%s' packs it otherwise here (%llu packed, %llu scratch bytes; the plan "
+            "has %llu and %llu): compile again on this machine",
+            (unsigned)index, exec_step_name(step), step->catalogue, (unsigned long long)facts.packed_bytes,
+            (unsigned long long)facts.scratch_bytes, (unsigned long long)step->packed_bytes,
+            (unsigned long long)step->scratch_bytes);
     return RONDO_OK;
 }
 
@@ -122,8 +126,8 @@ static rondo_status exec_fill(const rondo_executable *executable, char *memory) 
 static rondo_status exec_copy(rondo_device *device, uint64_t destination, const void *source, uint64_t bytes) {
     rondo_stream *stream;
     RONDO__TRY(rondo_stream_create(device, NULL, &stream));
-    rondo_status status = rondo_stream_copy(stream, (void *)(uintptr_t)destination, source, bytes,
-                                            RONDO_COPY_HOST_TO_DEVICE);
+    rondo_status status =
+        rondo_stream_copy(stream, (void *)(uintptr_t)destination, source, bytes, RONDO_COPY_HOST_TO_DEVICE);
     if (!status) status = rondo_stream_synchronize(stream);
     rondo_stream_release(stream);
     return status;
@@ -148,10 +152,8 @@ static rondo_status exec_load_weights(rondo_executable *executable) {
         RONDO__TRY_NOTE(rondo__memory_allocate(executable->device->memory, whole, &executable->weights),
                         "for the weights of plan '%s'", plan->name);
         uint64_t base = (executable->weights + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
-        if (exec_is_addressable(executable->device))
-            RONDO__TRY(exec_fill(executable, (char *)(uintptr_t)base));
-        else
-            RONDO__TRY(exec_fill_far(executable, base, bytes));
+        if (exec_is_addressable(executable->device)) RONDO__TRY(exec_fill(executable, (char *)(uintptr_t)base));
+        else RONDO__TRY(exec_fill_far(executable, base, bytes));
         for (uint32_t i = 0; i < plan->buffer_count; i++)
             if (executable->constants[i]) executable->constants[i] += base - RONDO__EXEC_ALIGNMENT;
         for (uint32_t i = 0; i < plan->step_count; i++)
@@ -169,8 +171,8 @@ static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
     const rondo_catalogue *catalogue = exec_catalogue(executable, step);
     exec_request made;
     rondo__plan_request(step, made.inputs, made.outputs, &made.request);
-    RONDO__TRY_NOTE(catalogue->table->prepare(catalogue->self, &made.request, &out->kernel), "while preparing step %u '%s'",
-                    (unsigned)index, exec_step_name(step));
+    RONDO__TRY_NOTE(catalogue->table->prepare(catalogue->self, &made.request, &out->kernel),
+                    "while preparing step %u '%s'", (unsigned)index, exec_step_name(step));
     out->catalogue = catalogue;
     return RONDO_OK;
 }

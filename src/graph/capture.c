@@ -76,8 +76,8 @@ rondo_status rondo__graph_check_copy(const rondo_graph *graph, uint64_t destinat
                        (unsigned long long)host);
 }
 
-static rondo_status capture_copy(rondo__recorder *recorder, rondo_stream *stream, uint64_t destination,
-                                 uint64_t source, uint64_t bytes, rondo_copy_kind kind) {
+static rondo_status capture_copy(rondo__recorder *recorder, rondo_stream *stream, uint64_t destination, uint64_t source,
+                                 uint64_t bytes, rondo_copy_kind kind) {
     rondo_graph *graph = capture_graph(recorder);
     (void)stream;
     RONDO__TRY(capture_enter(graph));
@@ -158,8 +158,8 @@ static rondo_status capture_check_begin(const rondo_graph *graph, const rondo_st
                            (int)mode, RONDO_CAPTURE_MODE_COUNT - 1);
     if (pool.automatic && pool.user)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE,
-                           "graph '%s': pool {%llu, %llu} is none: exactly one part of a pool's name is set", graph->name,
-                           (unsigned long long)pool.automatic, (unsigned long long)pool.user);
+                           "graph '%s': pool {%llu, %llu} is none: exactly one part of a pool's name is set",
+                           graph->name, (unsigned long long)pool.automatic, (unsigned long long)pool.user);
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_CAPTURE_BEGIN));
     if (pool.automatic || pool.user)
         return RONDO__FAIL(UNSUPPORTED, CAPTURE, "graph '%s': private pools are not there yet: use pool {0, 0}",

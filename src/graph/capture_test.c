@@ -50,7 +50,8 @@ static void test_begin_checks(rondo_test *t, const char *device) {
     T_FAILS(t, rondo_graph_capture_begin(c.graph, c.f.stream, rondo_pool_handle(c.f.instance), 0), UNSUPPORTED, "pool");
     T_OK(t, rondo_device_open(c.f.instance, strcmp(device, "cpu") == 0 ? "sim" : "cpu", NULL, &elsewhere));
     T_DEFER(t, rondo_device_release, elsewhere);
-    T_FAILS(t, rondo_graph_capture_begin(c.graph, rondo_stream_default(elsewhere), none, 0), INVALID_ARGUMENT, "device");
+    T_FAILS(t, rondo_graph_capture_begin(c.graph, rondo_stream_default(elsewhere), none, 0), INVALID_ARGUMENT,
+            "device");
     T_EQ(t, rondo_graph_get_state(c.graph), RONDO_GRAPH_EMPTY);
     T_OK(t, rondo_graph_create(c.f.device, NULL, &second));
     T_DEFER(t, rondo_graph_release, second);
@@ -181,8 +182,8 @@ typedef struct thread_work {
 
 static void *thread_end(void *argument) {
     thread_work *work = argument;
-    rondo_status status = work->abort ? rondo_graph_abort(work->c->graph)
-                                      : rondo_graph_capture_end(work->c->graph, work->c->f.stream);
+    rondo_status status =
+        work->abort ? rondo_graph_abort(work->c->graph) : rondo_graph_capture_end(work->c->graph, work->c->f.stream);
     work->code = rondo_status_code(status);
     rondo_status_release(status);
     return NULL;
@@ -235,8 +236,7 @@ GT_BOTH(test_abort_from_another_thread)
  * between, and the stream comes out free. */
 static void *thread_abort_now(void *argument) {
     capture_fixture *c = argument;
-    while (rondo_graph_get_state(c->graph) != RONDO_GRAPH_CAPTURING) {
-    }
+    while (rondo_graph_get_state(c->graph) != RONDO_GRAPH_CAPTURING) {}
     rondo_status_release(rondo_graph_abort(c->graph));
     return NULL;
 }
@@ -355,7 +355,8 @@ static void test_every_kind_of_node(rondo_test *t, const char *device) {
     for (unsigned i = 0; i < GT_FLOATS; i++) pinned[i] = 7.0f;
     rondo_status status = gt_begin(&c.f, c.graph);
     if (!status) status = rondo_stream_copy(c.f.stream, c.f.buffers[0], pinned, GT_BYTES, RONDO_COPY_HOST_TO_DEVICE);
-    if (!status) status = rondo_stream_copy(c.f.stream, c.f.buffers[1], c.f.buffers[0], GT_BYTES, RONDO_COPY_DEVICE_TO_DEVICE);
+    if (!status)
+        status = rondo_stream_copy(c.f.stream, c.f.buffers[1], c.f.buffers[0], GT_BYTES, RONDO_COPY_DEVICE_TO_DEVICE);
     if (!status) status = gt_add(&c.f, c.f.buffers[0], c.f.buffers[1], c.f.buffers[2]);
     if (!status) status = rondo_stream_host_call(c.f.stream, count_call, &calls);
     if (!status) status = rondo_stream_copy(c.f.stream, pinned, c.f.buffers[2], GT_BYTES, RONDO_COPY_DEVICE_TO_HOST);
@@ -386,4 +387,5 @@ RONDO_TEST_MAIN(GT_ENTRIES(test_begin_checks), GT_ENTRIES(test_default_stream), 
                 GT_ENTRIES(test_end_on_another_thread), GT_ENTRIES(test_abort_from_another_thread),
                 GT_PLAIN_ENTRIES(test_abort_amid_recording), GT_ENTRIES(test_stream_released_while_capturing),
                 GT_ENTRIES(test_graph_released_while_capturing), GT_ENTRIES(test_replay_into_a_capture_is_refused),
-                GT_ENTRIES(test_memory_in_a_capture), GT_ENTRIES(test_free_during_a_capture), GT_ENTRIES(test_every_kind_of_node))
+                GT_ENTRIES(test_memory_in_a_capture), GT_ENTRIES(test_free_during_a_capture),
+                GT_ENTRIES(test_every_kind_of_node))

@@ -41,30 +41,33 @@ static rondo_status dump_json_head(dump_writer *w) {
     const rondo_graph *g = w->graph;
     RONDO__TRY(rondo__text_append(&w->piece, "{\"graph\": "));
     RONDO__TRY(dump_quoted(&w->piece, g->name));
-    RONDO__TRY(rondo__text_append(&w->piece, ", \"device\": \"%s:%d\", \"state\": \"%s\", \"replays\": %" PRIu64
-                                  ", \"slots\": [", g->device->properties.name, (int)g->device->properties.index,
+    RONDO__TRY(rondo__text_append(&w->piece,
+                                  ", \"device\": \"%s:%d\", \"state\": \"%s\", \"replays\": %" PRIu64 ", \"slots\": [",
+                                  g->device->properties.name, (int)g->device->properties.index,
                                   rondo__graph_state_name(rondo__graph_state_of(g)), g->replays));
     for (uint32_t i = 0; i < g->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(g, i);
-        RONDO__TRY(rondo__text_append(
-            &w->piece, "%s{\"declared\": \"0x%" PRIx64 "\", \"length\": %" PRIu64 ", \"access\": \"%s\", \"policy\": \"%s\", \"bound\": \"0x%" PRIx64 "\"}",
-            i ? ", " : "", slot->address, slot->length, dump_accesses[slot->access],
-            slot->policy == RONDO_SLOT_COPY ? "copy" : "rebind", slot->bound));
+        RONDO__TRY(rondo__text_append(&w->piece,
+                                      "%s{\"declared\": \"0x%" PRIx64 "\", \"length\": %" PRIu64
+                                      ", \"access\": \"%s\", \"policy\": \"%s\", \"bound\": \"0x%" PRIx64 "\"}",
+                                      i ? ", " : "", slot->address, slot->length, dump_accesses[slot->access],
+                                      slot->policy == RONDO_SLOT_COPY ? "copy" : "rebind", slot->bound));
     }
     return rondo__text_append(&w->piece, "],\n\"nodes\": [");
 }
 
 static rondo_status dump_json_node(dump_writer *w, uint64_t index, const rondo__call_list_node *node) {
-    RONDO__TRY(rondo__text_append(&w->piece, "%s\n{\"index\": %" PRIu64 ", \"kind\": \"%s\", \"name\": ", index ? "," : "",
-                                  index, dump_kinds[node->kind]));
+    RONDO__TRY(rondo__text_append(&w->piece, "%s\n{\"index\": %" PRIu64 ", \"kind\": \"%s\", \"name\": ",
+                                  index ? "," : "", index, dump_kinds[node->kind]));
     RONDO__TRY(dump_quoted(&w->piece, node->name));
     if (node->kind == RONDO__LIST_COPY)
         RONDO__TRY(rondo__text_append(&w->piece, ", \"direction\": \"%s\"", dump_directions[node->copy_kind]));
     RONDO__TRY(rondo__text_append(&w->piece, ", \"arguments\": ["));
     for (uint32_t i = 0; i < node->argument_count; i++) {
         const rondo_argument *a = &node->arguments[i];
-        RONDO__TRY(rondo__text_append(&w->piece, "%s{\"word\": \"0x%" PRIx64 "\", \"access\": \"%s\", \"length\": %" PRIu64, i ? ", " : "",
-                                      a->word, dump_accesses[a->access], a->length));
+        RONDO__TRY(rondo__text_append(&w->piece,
+                                      "%s{\"word\": \"0x%" PRIx64 "\", \"access\": \"%s\", \"length\": %" PRIu64,
+                                      i ? ", " : "", a->word, dump_accesses[a->access], a->length));
         if (node->slots[i] != UINT32_MAX)
             RONDO__TRY(rondo__text_append(&w->piece, ", \"slot\": %u", (unsigned)node->slots[i]));
         RONDO__TRY(rondo__text_append(&w->piece, "}"));
@@ -89,7 +92,8 @@ static rondo_status dump_dot_head(dump_writer *w) {
 }
 
 static rondo_status dump_label(rondo__buffer *out, uint64_t index, const rondo__call_list_node *node) {
-    RONDO__TRY(rondo__text_append(out, "%" PRIu64 " %s%s%s", index, dump_kinds[node->kind], *node->name ? " " : "", node->name));
+    RONDO__TRY(rondo__text_append(out, "%" PRIu64 " %s%s%s", index, dump_kinds[node->kind], *node->name ? " " : "",
+                                  node->name));
     for (uint32_t i = 0; i < node->argument_count; i++) {
         const rondo_argument *a = &node->arguments[i];
         RONDO__TRY(rondo__text_append(out, "\n%s 0x%" PRIx64, dump_accesses[a->access], a->word));
@@ -119,11 +123,12 @@ static rondo_status dump_text_head(dump_writer *w) {
     const rondo_graph *g = w->graph;
     RONDO__TRY(rondo__text_append(&w->piece, "graph '%s' on %s:%d, %s, %" PRIu64 " nodes, %zu slots\n", g->name,
                                   g->device->properties.name, (int)g->device->properties.index,
-                                  rondo__graph_state_name(rondo__graph_state_of(g)),
-                                  rondo__call_list_count(g->list), g->slots.count));
+                                  rondo__graph_state_name(rondo__graph_state_of(g)), rondo__call_list_count(g->list),
+                                  g->slots.count));
     for (uint32_t i = 0; i < g->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(g, i);
-        RONDO__TRY(rondo__text_append(&w->piece, "slot %u: %s, %s, declared 0x%" PRIx64 " +%" PRIu64 ", now 0x%" PRIx64 "\n",
+        RONDO__TRY(rondo__text_append(&w->piece,
+                                      "slot %u: %s, %s, declared 0x%" PRIx64 " +%" PRIu64 ", now 0x%" PRIx64 "\n",
                                       (unsigned)i, slot->policy == RONDO_SLOT_COPY ? "copy" : "rebind",
                                       dump_accesses[slot->access], slot->address, slot->length, slot->bound));
     }
@@ -134,9 +139,12 @@ static rondo_status dump_text_node(dump_writer *w, uint64_t index, const rondo__
     RONDO__TRY(rondo__text_append(&w->piece, "%6" PRIu64 "  %-9s  %s", index, dump_kinds[node->kind], node->name));
     for (uint32_t i = 0; i < node->argument_count; i++) {
         const rondo_argument *a = &node->arguments[i];
-        RONDO__TRY(rondo__text_append(&w->piece, "%s%s 0x%" PRIx64, i ? ", " : "  (", dump_accesses[a->access], a->word));
-        if (a->access != RONDO_ACCESS_VALUE && a->length) RONDO__TRY(rondo__text_append(&w->piece, " +%" PRIu64, a->length));
-        if (node->slots[i] != UINT32_MAX) RONDO__TRY(rondo__text_append(&w->piece, " slot %u", (unsigned)node->slots[i]));
+        RONDO__TRY(
+            rondo__text_append(&w->piece, "%s%s 0x%" PRIx64, i ? ", " : "  (", dump_accesses[a->access], a->word));
+        if (a->access != RONDO_ACCESS_VALUE && a->length)
+            RONDO__TRY(rondo__text_append(&w->piece, " +%" PRIu64, a->length));
+        if (node->slots[i] != UINT32_MAX)
+            RONDO__TRY(rondo__text_append(&w->piece, " slot %u", (unsigned)node->slots[i]));
     }
     return rondo__text_append(&w->piece, node->argument_count ? ")\n" : "\n");
 }
@@ -195,7 +203,8 @@ static rondo_status dump_to(const rondo_graph *graph, const dump_form *form, int
     rondo__buffer_init(&w.piece, &graph->allocator, 1, DUMP_PIECE_MAX);
     rondo_status status = dump_write(&w, form, path);
     rondo__buffer_deinit(&w.piece);
-    if (fclose(w.file) != 0 && !status) status = RONDO__FAIL(IO, FILE, "'%s' cannot be written: %s", path, strerror(errno));
+    if (fclose(w.file) != 0 && !status)
+        status = RONDO__FAIL(IO, FILE, "'%s' cannot be written: %s", path, strerror(errno));
     if (!status && rename(draft, path) != 0)
         status = RONDO__FAIL(IO, FILE, "'%s' cannot be put in place: %s", path, strerror(errno));
     return status;
@@ -213,8 +222,8 @@ rondo_status rondo_graph_debug_dump(rondo_graph *graph, const char *path) {
                            graph->name);
     const dump_form *form = dump_form_of(path);
     if (!form)
-        return RONDO__FAIL(INVALID_ARGUMENT, FILE, "'%s': the ending picks the form, and it is none of .dot, .json, .txt",
-                           path);
+        return RONDO__FAIL(INVALID_ARGUMENT, FILE,
+                           "'%s': the ending picks the form, and it is none of .dot, .json, .txt", path);
     size_t length = strlen(path);
     RONDO__TRY(rondo__allocate(&graph->allocator, length + sizeof suffix, &memory));
     char *draft = memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs on a device whose memory the host cannot address: entry by entry, copies with their direction, host memory only
- * when pinned, and the ticket behind each replay. */
+ * Graphs on a device whose memory the host cannot address: entry by entry, copies with their direction, host memory
+ * only when pinned, and the ticket behind each replay. */
 #include "graph/far_testing.h"
 
 #include "graph/graph.h"

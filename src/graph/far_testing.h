@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A device for tests whose memory the host cannot address and whose kernels are no host functions: what real
- * accelerators are like, and neither cpu nor sim. Its addresses are host addresses with one bit set that no host address
- * has, so that a copy in the wrong direction or a look from the host faults. Work runs when it is enqueued. */
+ * accelerators are like, and neither cpu nor sim. Its addresses are host addresses with one bit set that no host
+ * address has, so that a copy in the wrong direction or a look from the host faults. Work runs when it is enqueued. */
 #ifndef RONDO_SRC_GRAPH_FAR_TESTING_H
 #define RONDO_SRC_GRAPH_FAR_TESTING_H
 
@@ -16,7 +16,8 @@
 #define FAR_FLOATS 16u
 #define FAR_BYTES (FAR_FLOATS * sizeof(float))
 
-/* What its kernels are: "Add" of two, and "Scale", which packs its constant second input (negated, to be told apart). */
+/* What its kernels are: "Add" of two, and "Scale", which packs its constant second input (negated, to be told
+ * apart). */
 typedef struct far_kernel {
     bool scale;
     uint64_t count;
@@ -138,7 +139,8 @@ static inline rondo_status far_fill(void *stream, uint64_t address, uint8_t valu
 
 static inline rondo_status far_host_call(void *stream, rondo_host_function function, void *user) {
     (void)stream;
-    return function(user) ? RONDO_PLUGIN_FAIL(far.host, KERNEL_FAILED, DRIVER, "far: a host function failed") : RONDO_OK;
+    return function(user) ? RONDO_PLUGIN_FAIL(far.host, KERNEL_FAILED, DRIVER, "far: a host function failed")
+                          : RONDO_OK;
 }
 
 static inline rondo_status far_synchronize(void *stream) {
@@ -256,11 +258,12 @@ static inline rondo_status far_open(void *self, uint32_t index, const char *sett
 }
 
 static inline rondo_status far_entry(uint32_t abi, const rondo_host_api *host, const rondo_plugin_api **out_api) {
-    static const rondo_backend_table table = {sizeof table, RONDO_DEVICE_GRAPH_CAPABLE, "far", "a far device of tests",
-                                              far_enumerate, far_open};
+    static const rondo_backend_table table = {
+        sizeof table, RONDO_DEVICE_GRAPH_CAPABLE, "far", "a far device of tests", far_enumerate, far_open};
     static const rondo_backend backend = {&table, NULL};
     static const rondo_catalogue catalogue = {&far_catalogue, NULL};
-    static const rondo_plugin_api api = {sizeof api, RONDO_PLUGIN_ABI, "far", "1", 1, 1, &backend, &catalogue, NULL, NULL};
+    static const rondo_plugin_api api = {sizeof api, RONDO_PLUGIN_ABI, "far",      "1",  1,
+                                         1,          &backend,         &catalogue, NULL, NULL};
     if (abi < RONDO_PLUGIN_ABI) return RONDO_PLUGIN_FAIL(host, UNSUPPORTED, LOADING, "far: needs a newer abi");
     memset(&far, 0, sizeof far);
     far.host = host;

@@ -10,7 +10,8 @@ static size_t graph_struct_size(uint32_t given, size_t full) { return given < fu
 rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options, rondo_graph **out_graph) {
     rondo_graph_options all = RONDO_GRAPH_OPTIONS_INIT;
     void *memory;
-    if (!device || !out_graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a graph needs a device and a place to be put");
+    if (!device || !out_graph)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a graph needs a device and a place to be put");
     if (options && options->struct_size < sizeof options->struct_size)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph options with struct_size %u: use RONDO_GRAPH_OPTIONS_INIT",
                            (unsigned)options->struct_size);
@@ -76,7 +77,8 @@ rondo_status rondo_graph_enable_debug_mode(rondo_graph *graph) {
 }
 
 rondo_status rondo_graph_pool(rondo_graph *graph, rondo_pool_id *out_pool) {
-    if (!graph || !out_pool) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "pool needs a graph and a place for its answer");
+    if (!graph || !out_pool)
+        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "pool needs a graph and a place for its answer");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_POOL));
     *out_pool = (rondo_pool_id){0, 0};
     return RONDO_OK;

@@ -38,13 +38,13 @@ enum {
 /* [address, address + length) as it was declared, and where it is now. */
 typedef struct rondo__graph_slot {
     uint64_t address, length;
-    uint64_t bound;                     /* address now: the declared one until bind */
-    rondo__memory_reference declared;   /* the allocation that the declared range was in when the capture began */
-    rondo__memory_reference reference;  /* the allocation that `bound` is in; base 0: not ours */
-    uint64_t own;                       /* the graph's buffer, of policy copy; 0 while there is none */
+    uint64_t bound;                    /* address now: the declared one until bind */
+    rondo__memory_reference declared;  /* the allocation that the declared range was in when the capture began */
+    rondo__memory_reference reference; /* the allocation that `bound` is in; base 0: not ours */
+    uint64_t own;                      /* the graph's buffer, of policy copy; 0 while there is none */
     uint32_t access;
     rondo_slot_policy policy;
-    bool copy_in, copy_out;             /* what a replay does around the list, of policy copy */
+    bool copy_in, copy_out; /* what a replay does around the list, of policy copy */
 } rondo__graph_slot;
 
 struct rondo_graph {

@@ -106,8 +106,8 @@ static inline rondo_status gt_free(graph_fixture *f, unsigned buffer) {
 }
 
 /* One test a device that runs contract kernels. */
-#define GT_BOTH(name)                                                        \
-    static void name##_on_cpu(rondo_test *t) { name(t, "cpu"); }             \
+#define GT_BOTH(name)                                            \
+    static void name##_on_cpu(rondo_test *t) { name(t, "cpu"); } \
     static void name##_on_sim(rondo_test *t) { name(t, "sim"); }
 #define GT_ENTRIES(name) T(name##_on_cpu), T(name##_on_sim)
 #define GT_PLAIN_ENTRIES(name) T_PLAIN(name##_on_cpu), T_PLAIN(name##_on_sim)

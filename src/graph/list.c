@@ -15,8 +15,8 @@
 #define LIST_LONG 4096u /* elements */
 #define LIST_GROWTH 4u
 
-/* Long arrays grow faster, so that little is copied on the way; what was taken in advance is not touched, and seal gives
- * it back. */
+/* Long arrays grow faster, so that little is copied on the way; what was taken in advance is not touched, and seal
+ * gives it back. */
 static size_t list_larger(size_t capacity) {
     if (capacity > RONDO__LIST_ARGUMENTS_MAX / LIST_GROWTH) return RONDO__LIST_ARGUMENTS_MAX;
     return capacity < LIST_LONG ? capacity * 2u : capacity * LIST_GROWTH;
@@ -75,8 +75,7 @@ void rondo__call_list_destroy(rondo__call_list *list) {
 
 /* ------------------------------------------------------------------------------------------------------- slots */
 
-rondo_status rondo__call_list_add_slot(rondo__call_list *list, uint64_t address, uint64_t length,
-                                       uint32_t *out_slot) {
+rondo_status rondo__call_list_add_slot(rondo__call_list *list, uint64_t address, uint64_t length, uint32_t *out_slot) {
     uint64_t end;
     if (length == 0) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a slot of no bytes holds nothing");
     if (!rondo__checked_add_u64(address, length, &end))
@@ -112,8 +111,8 @@ uint64_t rondo__call_list_slot_mentions(const rondo__call_list *list, uint32_t s
     for (size_t i = 0; i < s->mentions.count && !covered; i++) {
         const rondo__list_mention *m = RONDO__BUFFER_AT(&s->mentions, const rondo__list_mention, i);
         const rondo__list_node *node = rondo__list_node_at(list, m->entry);
-        const rondo__list_detail *d = rondo__list_detail_at(
-            list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first + m->argument));
+        const rondo__list_detail *d =
+            rondo__list_detail_at(list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first + m->argument));
         covered = d->access == RONDO_ACCESS_WRITE && m->addend == 0 && (d->length == 0 || d->length >= s->length);
     }
     *out_covered = covered;
@@ -170,7 +169,9 @@ static rondo_status list_describe_all(rondo__call_list *list, uint64_t entry, co
                                       const rondo_argument *arguments, uint32_t count, uint32_t foreign,
                                       uint32_t *details) {
     char text[RONDO__LIST_NODE_TEXT];
+    bool quick = !foreign && rondo__list_is_fresh(list);
     for (uint32_t i = 0; i < count; i++) {
+        if (quick && rondo__list_recall(list, &arguments[i], &details[i])) continue;
         rondo_status status =
             rondo__list_intern_argument(list, &arguments[i], i < 32u && ((foreign >> i) & 1u), &details[i]);
         if (status)
@@ -180,7 +181,8 @@ static rondo_status list_describe_all(rondo__call_list *list, uint64_t entry, co
     if (!list->slots.count) return RONDO_OK;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = rondo__list_detail_at(list, details[i])->slot;
-        if (slot != RONDO__LIST_NO_SLOT) RONDO__TRY(rondo__list_room(&rondo__list_slot_at(list, slot)->mentions, count));
+        if (slot != RONDO__LIST_NO_SLOT)
+            RONDO__TRY(rondo__list_room(&rondo__list_slot_at(list, slot)->mentions, count));
     }
     return RONDO_OK;
 }
@@ -194,12 +196,10 @@ static void list_mention(rondo__call_list *list, uint32_t slot, uint64_t entry, 
 }
 
 static void list_count_foreign(rondo__call_list *list, const uint32_t *details, uint32_t count, bool more) {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; list->any_foreign && i < count; i++) {
         if (rondo__list_detail_at(list, details[i])->reference != RONDO__LIST_REFERENCE_FOREIGN) continue;
-        if (more)
-            list->foreign++;
-        else
-            list->foreign--;
+        if (more) list->foreign++;
+        else list->foreign--;
     }
 }
 
@@ -214,7 +214,7 @@ static size_t list_put_block(rondo__call_list *list, const list_appended *a, uin
 }
 
 static rondo_status list_append(rondo__call_list *list, const list_appended *a) {
-    uint32_t details[RONDO_ARGUMENT_MAX], name;
+    uint32_t name;
     uint64_t entry = list->entry_count;
     bool side = a->count > RONDO__LIST_WORDS_IN_ENTRY;
     if (list->sealed) return RONDO__FAIL(INVALID_STATE, CAPTURE, "the call list is sealed: nothing can be appended");
@@ -223,6 +223,7 @@ static rondo_status list_append(rondo__call_list *list, const list_appended *a) 
     RONDO__TRY(rondo__list_room(&list->arguments, a->count));
     if (side) RONDO__TRY(rondo__list_room(&list->side, RONDO__LIST_BLOCK_HEAD + a->count));
     RONDO__TRY(rondo__list_intern_name(list, a->name, &name));
+    uint32_t *details = RONDO__BUFFER_AT(&list->arguments, uint32_t, list->arguments.count); /* where they will be */
     RONDO__TRY(list_describe_all(list, entry, a->name, a->arguments, a->count, a->foreign, details));
 
     rondo_list_entry *hot = &list->entries[entry];
@@ -236,13 +237,12 @@ static rondo_status list_append(rondo__call_list *list, const list_appended *a) 
     } else {
         hot->function = a->kernel.function;
         hot->context = a->kernel.context;
-        for (uint32_t i = 0; i < RONDO__LIST_WORDS_IN_ENTRY; i++) hot->words[i] = i < a->count ? a->arguments[i].word : 0;
+        for (uint32_t i = 0; i < RONDO__LIST_WORDS_IN_ENTRY; i++)
+            hot->words[i] = i < a->count ? a->arguments[i].word : 0;
     }
-    *RONDO__BUFFER_AT(&list->nodes, rondo__list_node, entry) =
-        (rondo__list_node){(uint32_t)list->arguments.count, name,  (uint8_t)a->count, (uint8_t)a->kind,
-                           (uint8_t)a->copy_kind,           side};
+    *RONDO__BUFFER_AT(&list->nodes, rondo__list_node, entry) = (rondo__list_node){
+        (uint32_t)list->arguments.count, name, (uint8_t)a->count, (uint8_t)a->kind, (uint8_t)a->copy_kind, side};
     list->nodes.count++;
-    if (a->count) memcpy(RONDO__BUFFER_AT(&list->arguments, uint32_t, list->arguments.count), details, a->count * sizeof *details);
     list->arguments.count += a->count;
     list_count_foreign(list, details, a->count, true);
     for (uint32_t i = 0; list->slots.count && i < a->count; i++) {
@@ -269,9 +269,7 @@ rondo_status rondo__call_list_append_call(rondo__call_list *list, const rondo_ca
 }
 
 /* A copy or fill of no bytes touches no memory, so its addresses are but values. */
-static uint32_t list_access(uint32_t access, uint64_t bytes) {
-    return bytes ? access : RONDO_ACCESS_VALUE;
-}
+static uint32_t list_access(uint32_t access, uint64_t bytes) { return bytes ? access : RONDO_ACCESS_VALUE; }
 
 static void list_copy_arguments(rondo_argument *arguments, uint64_t destination, uint64_t source, uint64_t bytes) {
     arguments[0] = (rondo_argument){destination, bytes, list_access(RONDO_ACCESS_WRITE, bytes), 0};
@@ -291,14 +289,14 @@ static uint32_t list_foreign_sides(const rondo__call_list *list, rondo_copy_kind
     return kind == RONDO_COPY_HOST_TO_DEVICE ? 2u : kind == RONDO_COPY_DEVICE_TO_HOST ? 1u : 0u;
 }
 
-rondo_status rondo__call_list_append_copy(rondo__call_list *list, uint64_t destination, uint64_t source,
-                                          uint64_t bytes, rondo_copy_kind kind) {
+rondo_status rondo__call_list_append_copy(rondo__call_list *list, uint64_t destination, uint64_t source, uint64_t bytes,
+                                          rondo_copy_kind kind) {
     rondo_argument arguments[3];
     if (kind < RONDO_COPY_HOST_TO_DEVICE || kind > RONDO_COPY_DEVICE_TO_DEVICE)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "copy kind %d is none of RONDO_COPY_*", (int)kind);
     list_copy_arguments(arguments, destination, source, bytes);
-    list_appended a = {RONDO__LIST_COPY, kind, {rondo__list_kernel_copy, NULL}, "copy", arguments, 3,
-                       list_foreign_sides(list, kind, bytes)};
+    list_appended a = {RONDO__LIST_COPY, kind, {rondo__list_kernel_copy, NULL},      "copy",
+                       arguments,        3,    list_foreign_sides(list, kind, bytes)};
     return list_append(list, &a);
 }
 
@@ -317,8 +315,7 @@ rondo_status rondo__call_list_append_host(rondo__call_list *list, rondo_host_fun
     return list_append(list, &a);
 }
 
-rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot,
-                                            uint64_t addend) {
+rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot, uint64_t addend) {
     if (list->sealed || list->entry_count == 0 || slot >= list->slots.count ||
         argument >= rondo__list_node_at(list, list->entry_count - 1u)->count)
         return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "argument %u of the newest entry cannot be in slot %u",
@@ -445,8 +442,7 @@ rondo_status rondo__call_list_update(rondo__call_list *list, uint64_t entry, con
                            (unsigned)argument_count);
     rondo__list_intern_forget(list);
     RONDO__TRY(list_update_arguments(list, entry, arguments, given));
-    uint32_t foreign =
-        node->kind == RONDO__LIST_COPY ? list_foreign_sides(list, node->copy_kind, given[2].word) : 0;
+    uint32_t foreign = node->kind == RONDO__LIST_COPY ? list_foreign_sides(list, node->copy_kind, given[2].word) : 0;
     RONDO__TRY(list_describe_all(list, entry, name, given, argument_count, foreign, details));
 
     uint32_t *numbers = RONDO__BUFFER_AT(&list->arguments, uint32_t, node->first);

@@ -50,9 +50,7 @@ static inline uint64_t list_hash_detail(const rondo__list_detail *d) {
     return list_mix(d->length ^ ((uint64_t)d->reference << 40) ^ ((uint64_t)d->slot << 8) ^ d->access);
 }
 
-static inline uint64_t list_hash_reference(const rondo__memory_reference *r) {
-    return list_mix(r->generation);
-}
+static inline uint64_t list_hash_reference(const rondo__memory_reference *r) { return list_mix(r->generation); }
 
 static uint64_t list_hash_text(const char *text, size_t length) {
     uint64_t hash = length, part;
@@ -137,7 +135,8 @@ rondo_status rondo__list_intern_name(rondo__call_list *list, const char *name, u
     return RONDO_OK;
 }
 
-/* The slot whose range the argument is in, or none. What covers a slot only in part is refused: bind could not mend it. */
+/* The slot whose range the argument is in, or none. What covers a slot only in part is refused: bind could not mend
+ * it. */
 static rondo_status list_find_slot(const rondo__call_list *list, const rondo_argument *a, uint64_t end,
                                    uint32_t *out_slot) {
     *out_slot = RONDO__LIST_NO_SLOT;
@@ -166,10 +165,6 @@ static rondo_status list_find_slot(const rondo__call_list *list, const rondo_arg
     return RONDO_OK;
 }
 
-static bool list_is_fresh(const rondo__call_list *list) {
-    return !list->watcher || atomic_load_explicit(&list->watcher->stale, memory_order_acquire) == 0;
-}
-
 static rondo_status list_add_reference(rondo__call_list *list, const rondo__memory_reference *reference,
                                        uint32_t *out_number) {
     uint32_t number;
@@ -181,7 +176,8 @@ static rondo_status list_add_reference(rondo__call_list *list, const rondo__memo
             return RONDO_OK;
         }
     }
-    if (list->references.count == 0) RONDO__TRY(rondo__buffer_append(&list->references, NULL, RONDO__LIST_REFERENCE_FIRST));
+    if (list->references.count == 0)
+        RONDO__TRY(rondo__buffer_append(&list->references, NULL, RONDO__LIST_REFERENCE_FIRST));
     RONDO__TRY(list_index_room(list, &list->reference_index));
     RONDO__TRY(rondo__list_room(&list->references, 1));
     number = (uint32_t)list->references.count;
@@ -192,7 +188,7 @@ static rondo_status list_add_reference(rondo__call_list *list, const rondo__memo
 }
 
 static rondo_status list_resolve(rondo__call_list *list, const rondo_argument *a, uint32_t *out_reference) {
-    if (list_is_fresh(list)) {
+    if (rondo__list_is_fresh(list)) {
         for (uint32_t i = 0; i < RONDO__LIST_RECENT; i++) {
             uint32_t number = list->recent[i];
             if (number < RONDO__LIST_REFERENCE_FIRST) continue;
@@ -220,8 +216,8 @@ rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list
     uint64_t hash = list_hash_detail(detail);
     for (size_t at = (size_t)hash; list_index_next(&list->detail_index, &at, &number);) {
         const rondo__list_detail *known = rondo__list_detail_at(list, number);
-        if (known->length == detail->length && known->reference == detail->reference &&
-            known->slot == detail->slot && known->access == detail->access) {
+        if (known->length == detail->length && known->reference == detail->reference && known->slot == detail->slot &&
+            known->access == detail->access) {
             *out_number = number;
             return RONDO_OK;
         }
@@ -231,6 +227,7 @@ rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list
     number = (uint32_t)list->details.count;
     RONDO__TRY(rondo__buffer_append(&list->details, detail, 1));
     list_index_put(&list->detail_index, hash, number);
+    list->any_foreign |= detail->reference == RONDO__LIST_REFERENCE_FOREIGN;
     *out_number = number;
     return RONDO_OK;
 }
@@ -251,17 +248,12 @@ static rondo_status list_describe_memory(rondo__call_list *list, const rondo_arg
     return RONDO_OK;
 }
 
-/* Neighbouring buffers, and a buffer that is read and written, get cells of their own. */
-static inline size_t list_memo_of(uint64_t word, uint32_t access) {
-    uint64_t spread = (word >> 4) ^ ((uint64_t)access << 60);
-    return (size_t)((spread * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RONDO__LIST_MEMO_BITS));
-}
-
 /* Host memory of a device that cannot address it: ours if it is pinned, else nobody can watch it. */
 static rondo_status list_describe_host(rondo__call_list *list, const rondo_argument *a, rondo__list_detail *detail) {
     rondo__memory *memory = list->device->memory;
     detail->reference = RONDO__LIST_REFERENCE_FOREIGN;
-    if (!list->watcher || !rondo__memory_is_pinned(memory, (const void *)(uintptr_t)a->word, a->length)) return RONDO_OK;
+    if (!list->watcher || !rondo__memory_is_pinned(memory, (const void *)(uintptr_t)a->word, a->length))
+        return RONDO_OK;
     return list_resolve(list, a, &detail->reference);
 }
 
@@ -273,18 +265,14 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     }
     if (a->access > RONDO_ACCESS_BOTH)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "access %u is none of RONDO_ACCESS_*", (unsigned)a->access);
-    rondo__list_memo *memo = &list->memo[list_memo_of(a->word, a->access)];
-    if (!foreign && memo->word == a->word && memo->length == a->length && memo->access == a->access &&
-        list_is_fresh(list)) {
-        *out_detail = memo->detail;
-        return RONDO_OK;
-    }
+    if (!foreign && rondo__list_recall(list, a, out_detail) && rondo__list_is_fresh(list)) return RONDO_OK;
     rondo__list_detail detail = {a->length, RONDO__LIST_REFERENCE_NONE, RONDO__LIST_NO_SLOT, a->access, 0};
-    if (foreign)
-        RONDO__TRY(list_describe_host(list, a, &detail));
+    if (foreign) RONDO__TRY(list_describe_host(list, a, &detail));
     else if (a->word) /* null is an optional operand that is absent */
         RONDO__TRY(list_describe_memory(list, a, &detail));
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));
-    if (!foreign) *memo = (rondo__list_memo){a->word, a->length, a->access, *out_detail};
+    if (!foreign)
+        list->memo[rondo__list_memo_of(a->word, a->access)] =
+            (rondo__list_memo){a->word, a->length, a->access, *out_detail};
     return RONDO_OK;
 }

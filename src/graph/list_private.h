@@ -97,7 +97,7 @@ struct rondo__call_list {
     rondo_list baked;
     bool lowered; /* every node is a CALL of a host function: the backend runs the list itself */
     bool sealed;
-    bool addressable; /* host memory and device memory are one */
+    bool addressable;  /* host memory and device memory are one */
     void *entries_raw; /* as the allocator gave it; entries is the first cache line in it */
     size_t entries_bytes;
     rondo_list_entry *entries;
@@ -113,6 +113,7 @@ struct rondo__call_list {
     rondo__list_index detail_index, reference_index, name_index;
     uint64_t counts[4];
     uint64_t foreign; /* arguments whose memory is not ours */
+    bool any_foreign; /* some detail says so */
     uint32_t last_name;
     uint32_t recent[RONDO__LIST_RECENT]; /* references used last */
     uint32_t recent_at;
@@ -138,11 +139,29 @@ int32_t rondo__list_kernel_fill(const void *context, const uint64_t *words);
 int32_t rondo__list_kernel_host(const void *context, const uint64_t *words);
 int32_t rondo__list_kernel_block(const void *context, const uint64_t *words);
 /* A function as a word and back. */
-static inline uint64_t rondo__list_word_of(rondo_host_function function) {
-    return (uint64_t)(uintptr_t)function;
-}
+static inline uint64_t rondo__list_word_of(rondo_host_function function) { return (uint64_t)(uintptr_t)function; }
 static inline rondo_host_function rondo__list_function_of(uint64_t word) {
     return (rondo_host_function)(uintptr_t)word;
+}
+
+/* Whether nothing that the list mentions was freed: only then do the short cuts hold. */
+static inline bool rondo__list_is_fresh(const rondo__call_list *list) {
+    return !list->watcher || atomic_load_explicit(&list->watcher->stale, memory_order_acquire) == 0;
+}
+/* The memo's cell. Neighbouring buffers, and a buffer that is read and written, get cells of their own. */
+static inline size_t rondo__list_memo_of(uint64_t word, uint32_t access) {
+    uint64_t spread = (word >> 4) ^ ((uint64_t)access << 60);
+    return (size_t)((spread * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RONDO__LIST_MEMO_BITS));
+}
+/* The common cases of rondo__list_intern_argument, where capture spends its time: a value, and what was seen before. */
+static inline bool rondo__list_recall(const rondo__call_list *list, const rondo_argument *a, uint32_t *out_detail) {
+    const rondo__list_memo *memo = &list->memo[rondo__list_memo_of(a->word, a->access)];
+    if (a->access == RONDO_ACCESS_VALUE) {
+        *out_detail = RONDO__LIST_DETAIL_VALUE;
+        return true;
+    }
+    *out_detail = memo->detail;
+    return memo->word == a->word && memo->length == a->length && memo->access == a->access;
 }
 
 static inline const rondo__list_node *rondo__list_node_at(const rondo__call_list *list, uint64_t entry) {

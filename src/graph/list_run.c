@@ -3,7 +3,8 @@
  * Running a call list, and looking at one.
  *
  * Where the backend runs whole lists, copies, fills, host calls and long calls have become calls of the host functions
- * below, so that its loop knows one kind of entry. Elsewhere the list is enqueued node by node through the stream table.
+ * below, so that its loop knows one kind of entry. Elsewhere the list is enqueued node by node through the stream
+ * table.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,10 +35,8 @@ int32_t rondo__list_kernel_block(const void *context, const uint64_t *words) {
 }
 
 const char *rondo__list_node_text(uint64_t entry, const char *name, char *buffer, size_t capacity) {
-    if (name && *name)
-        (void)snprintf(buffer, capacity, "node %llu '%s'", (unsigned long long)entry, name);
-    else
-        (void)snprintf(buffer, capacity, "node %llu", (unsigned long long)entry);
+    if (name && *name) (void)snprintf(buffer, capacity, "node %llu '%s'", (unsigned long long)entry, name);
+    else (void)snprintf(buffer, capacity, "node %llu", (unsigned long long)entry);
     return buffer;
 }
 
@@ -51,8 +50,7 @@ static const char *list_text_of(const rondo__call_list *list, uint64_t entry, ch
 static rondo_status list_failed(const rondo__call_list *list, rondo_status status, uint64_t failed) {
     char text[RONDO__LIST_NODE_TEXT];
     const char *name = list_text_of(list, failed, text, sizeof text);
-    if (!status)
-        return RONDO__FAIL(KERNEL_FAILED, KERNEL, "%s failed: the nodes behind it did not run", name);
+    if (!status) return RONDO__FAIL(KERNEL_FAILED, KERNEL, "%s failed: the nodes behind it did not run", name);
     if (failed == UINT64_MAX) return status;
     if (rondo_status_code(status) != RONDO_CODE_KERNEL_FAILED) return rondo__status_note(status, "at %s", name);
     rondo_status named = RONDO__FAIL(KERNEL_FAILED, KERNEL, "%s failed: %s; the nodes behind it did not run", name,
@@ -126,9 +124,10 @@ uint64_t rondo__call_list_bytes(const rondo__call_list *list) {
     bytes += list_buffer_bytes(&list->nodes) + list_buffer_bytes(&list->arguments) + list_buffer_bytes(&list->side);
     bytes += list_buffer_bytes(&list->details) + list_buffer_bytes(&list->references);
     bytes += list_buffer_bytes(&list->names) + list_buffer_bytes(&list->slots);
-    for (uint32_t i = 0; i < list->slots.count; i++) bytes += list_buffer_bytes(&rondo__list_slot_at(list, i)->mentions);
-    return bytes + sizeof(uint32_t) * (list->detail_index.capacity + list->reference_index.capacity +
-                                       list->name_index.capacity);
+    for (uint32_t i = 0; i < list->slots.count; i++)
+        bytes += list_buffer_bytes(&rondo__list_slot_at(list, i)->mentions);
+    return bytes + sizeof(uint32_t) *
+                       (list->detail_index.capacity + list->reference_index.capacity + list->name_index.capacity);
 }
 
 void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, rondo__call_list_node *out_node) {
@@ -139,8 +138,8 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
     out_node->name = rondo__list_name_at(list, node->name);
     out_node->argument_count = node->count;
     for (uint32_t i = 0; i < node->count; i++) {
-        const rondo__list_detail *detail = rondo__list_detail_at(
-            list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first + i));
+        const rondo__list_detail *detail =
+            rondo__list_detail_at(list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first + i));
         out_node->arguments[i] = (rondo_argument){words[i], detail->length, detail->access, 0};
         out_node->references[i] = (rondo__memory_reference){0};
         if (detail->reference >= RONDO__LIST_REFERENCE_FIRST)
@@ -164,18 +163,21 @@ rondo_status rondo__call_list_explain_stale(const rondo__call_list *list) {
     for (uint64_t i = 0; any && i < list->entry_count; i++) {
         const rondo__list_node *node = rondo__list_node_at(list, i);
         for (uint32_t a = 0; a < node->count; a++) {
-            uint32_t reference = rondo__list_detail_at(list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t,
-                                                                               node->first + a))->reference;
+            uint32_t reference =
+                rondo__list_detail_at(list, *RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first + a))
+                    ->reference;
             if (reference == alive) continue;
             const rondo__memory_reference *dead = list_dead(list, reference);
             alive = reference;
             if (!dead) continue;
             char text[RONDO__LIST_NODE_TEXT], why[256];
             rondo__memory_explain(list->device->memory, dead, why, sizeof why);
-            return RONDO__FAIL(STALE, MEMORY, "%s, argument %u: address 0x%llx lies in memory that is gone (%llu bytes from 0x%llx): %s",
-                               list_text_of(list, i, text, sizeof text), (unsigned)a,
-                               (unsigned long long)rondo__list_words(list, i)[a], (unsigned long long)dead->size,
-                               (unsigned long long)dead->base, why);
+            return RONDO__FAIL(
+                STALE, MEMORY,
+                "%s, argument %u: address 0x%llx lies in memory that is gone (%llu bytes from 0x%llx): %s",
+                list_text_of(list, i, text, sizeof text), (unsigned)a,
+                (unsigned long long)rondo__list_words(list, i)[a], (unsigned long long)dead->size,
+                (unsigned long long)dead->base, why);
         }
     }
     return RONDO_OK;

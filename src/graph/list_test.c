@@ -72,7 +72,8 @@ static void test_any_number_of_words(rondo_test *t, const char *device) {
     list_open(t, &l, device);
     for (uint32_t count = 0; count <= RONDO_ARGUMENT_MAX; count++) {
         counts[count] = count;
-        for (uint32_t i = 0; i < count; i++) arguments[i] = (rondo_argument){1000u * count + i, 0, RONDO_ACCESS_VALUE, 0};
+        for (uint32_t i = 0; i < count; i++)
+            arguments[i] = (rondo_argument){1000u * count + i, 0, RONDO_ACCESS_VALUE, 0};
         rondo_call call = {sizeof call, count, {words_kernel, &counts[count]}, count ? arguments : NULL, NULL};
         T_OK(t, rondo__call_list_append_call(l.list, &call));
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random short programs of calls, copies and fills, run in three ways: by plain C on the host, eagerly, and captured and
- * replayed (with some buffers declared as slots and bound elsewhere). All must agree to the bit. */
+ * Random short programs of calls, copies and fills, run in three ways: by plain C on the host, eagerly, and captured
+ * and replayed (with some buffers declared as slots and bound elsewhere). All must agree to the bit. */
 #include "graph/graph_testing.h"
 
 #define PROGRAM_MAX 24u
@@ -9,9 +9,9 @@
 
 typedef struct op {
     enum { OP_ADD, OP_COPY_KERNEL, OP_FILL_KERNEL, OP_COPY, OP_FILL, OP_KINDS } kind;
-    uint32_t a, b, out;       /* buffers */
-    uint32_t a_at, out_at;    /* bytes into them, multiples of 8 */
-    uint32_t bytes;           /* a multiple of 8 */
+    uint32_t a, b, out;    /* buffers */
+    uint32_t a_at, out_at; /* bytes into them, multiples of 8 */
+    uint32_t bytes;        /* a multiple of 8 */
     uint64_t value;
 } op;
 
@@ -26,7 +26,8 @@ static void program_make(rondo_test *t, program *p) {
     p->count = pick(t, PROGRAM_MAX + 1u);
     for (uint32_t i = 0; i < p->count; i++) {
         op *o = &p->ops[i];
-        *o = (op){.kind = pick(t, OP_KINDS), .a = pick(t, GT_BUFFERS), .b = pick(t, GT_BUFFERS), .out = pick(t, GT_BUFFERS)};
+        *o = (op){
+            .kind = pick(t, OP_KINDS), .a = pick(t, GT_BUFFERS), .b = pick(t, GT_BUFFERS), .out = pick(t, GT_BUFFERS)};
         o->bytes = 8u * (1u + pick(t, GT_BYTES / 8u));
         o->a_at = 8u * pick(t, (uint32_t)(GT_BYTES - o->bytes) / 8u + 1u);
         o->out_at = 8u * pick(t, (uint32_t)(GT_BYTES - o->bytes) / 8u + 1u);
@@ -65,7 +66,8 @@ static void op_model(float (*m)[GT_FLOATS], const op *o) {
     uint64_t value = o->value << 20;
     switch (o->kind) {
     case OP_ADD:
-        for (uint32_t i = 0; i < FLOATS_OF(o->bytes); i++) ((float *)(void *)out)[i] = ((float *)(void *)a)[i] + ((float *)(void *)b)[i];
+        for (uint32_t i = 0; i < FLOATS_OF(o->bytes); i++)
+            ((float *)(void *)out)[i] = ((float *)(void *)a)[i] + ((float *)(void *)b)[i];
         break;
     case OP_FILL: memset(out, (int)o->value, o->bytes); break;
     case OP_FILL_KERNEL:
@@ -90,7 +92,8 @@ static void run_program(graph_fixture *f, graph_fixture *elsewhere, rondo_graph 
     static float model[GT_BUFFERS][GT_FLOATS];
     float *now[GT_BUFFERS];
     uint32_t slots[GT_BUFFERS], slot_count = 0;
-    for (uint32_t i = 0; i < GT_BUFFERS; i++) fresh(model[i], i), fresh(f->buffers[i], i), fresh(elsewhere->buffers[i], i);
+    for (uint32_t i = 0; i < GT_BUFFERS; i++)
+        fresh(model[i], i), fresh(f->buffers[i], i), fresh(elsewhere->buffers[i], i);
     for (uint32_t i = 0; i < p->count; i++) op_model(model, &p->ops[i]);
     for (uint32_t i = 0; i < p->count; i++) T_OK(t, op_enqueue(f, f->stream, &p->ops[i]));
     T_OK(t, rondo_stream_synchronize(f->stream));

@@ -33,10 +33,11 @@ static rondo_status replay_check(rondo_graph *graph, rondo_stream *stream) {
                            stream->device->properties.name, (int)stream->device->properties.index);
     if (rondo__stream_recorder(stream))
         return rondo__graph_refuse_on(
-            stream, RONDO__FAIL(UNSUPPORTED, CAPTURE,
-                                "replay of graph '%s' on a stream that captures: child graphs are not there yet, and the "
-                                "capture is now invalid",
-                                graph->name));
+            stream,
+            RONDO__FAIL(UNSUPPORTED, CAPTURE,
+                        "replay of graph '%s' on a stream that captures: child graphs are not there yet, and the "
+                        "capture is now invalid",
+                        graph->name));
     if (rondo__graph_state_of(graph) == RONDO_GRAPH_CAPTURED) RONDO__TRY(rondo_graph_instantiate(graph));
     return RONDO_OK;
 }

@@ -17,8 +17,9 @@ rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *a
         return RONDO__FAIL(ALREADY_EXISTS, CAPTURE, "graph '%s': slot %u is declared already", graph->name,
                            (unsigned)slot);
     if (slot > graph->slots.count)
-        return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "graph '%s': slots are numbered without gaps: the next one is %zu, not %u",
-                           graph->name, graph->slots.count, (unsigned)slot);
+        return RONDO__FAIL(OUT_OF_RANGE, CAPTURE,
+                           "graph '%s': slots are numbered without gaps: the next one is %zu, not %u", graph->name,
+                           graph->slots.count, (unsigned)slot);
     if (!start || !length || !rondo__checked_add_u64(start, length, &end))
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': slot %u needs an address and a length", graph->name,
                            (unsigned)slot);
@@ -34,11 +35,8 @@ rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *a
             return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s': the range of slot %u overlaps that of slot %u",
                                graph->name, (unsigned)slot, (unsigned)i);
     }
-    rondo__graph_slot declared = {.address = start,
-                                  .length = length,
-                                  .bound = start,
-                                  .access = access,
-                                  .policy = policy};
+    rondo__graph_slot declared = {
+        .address = start, .length = length, .bound = start, .access = access, .policy = policy};
     return rondo__buffer_append(&graph->slots, &declared, 1);
 }
 
@@ -83,7 +81,8 @@ static void slots_choose_copies(rondo_graph *graph) {
     graph->copies = false;
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        bool covered, used = rondo__call_list_slot_mentions(graph->list, i, &covered) && slot->policy == RONDO_SLOT_COPY;
+        bool covered,
+            used = rondo__call_list_slot_mentions(graph->list, i, &covered) && slot->policy == RONDO_SLOT_COPY;
         /* What is only written, but not wholly, keeps its other bytes: they must be brought in to be carried out. */
         slot->copy_in = used && ((slot->access & RONDO_ACCESS_READ) || !covered);
         slot->copy_out = used && (slot->access & RONDO_ACCESS_WRITE);
@@ -115,10 +114,11 @@ static rondo_status slots_refuse_opaque(const rondo_graph *graph, uint32_t slot)
     for (uint64_t i = 0; i < rondo__call_list_count(graph->list); i++) {
         rondo__call_list_describe(graph->list, i, &node);
         if (node.kind != RONDO__LIST_HOST_CALL) continue;
-        return RONDO__FAIL(UNSUPPORTED, CAPTURE,
-                           "graph '%s' is opaque: node %llu is a host call, which may use the memory of slot %u in ways "
-                           "that nobody can see, so the slot cannot be bound: capture again, or leave the call out",
-                           graph->name, (unsigned long long)i, (unsigned)slot);
+        return RONDO__FAIL(
+            UNSUPPORTED, CAPTURE,
+            "graph '%s' is opaque: node %llu is a host call, which may use the memory of slot %u in ways "
+            "that nobody can see, so the slot cannot be bound: capture again, or leave the call out",
+            graph->name, (unsigned long long)i, (unsigned)slot);
     }
     return RONDO_OK;
 }
@@ -160,16 +160,15 @@ static rondo_status slots_check_updated_copy(const rondo_graph *graph, uint64_t 
     if (node >= rondo__call_list_count(graph->list) || argument_count != 3 || !arguments) return RONDO_OK;
     rondo__call_list_describe(graph->list, node, &described);
     if (described.kind != RONDO__LIST_COPY) return RONDO_OK;
-    return rondo__graph_check_copy(graph, arguments[0].word, arguments[1].word, arguments[2].word,
-                                   described.copy_kind);
+    return rondo__graph_check_copy(graph, arguments[0].word, arguments[1].word, arguments[2].word, described.copy_kind);
 }
 
 rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_argument *arguments,
                                 uint32_t argument_count) {
     if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "update without a graph");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_UPDATE));
-    RONDO__TRY_NOTE(slots_check_updated_copy(graph, node, arguments, argument_count), "update of node %llu of graph '%s'",
-                    (unsigned long long)node, graph->name);
+    RONDO__TRY_NOTE(slots_check_updated_copy(graph, node, arguments, argument_count),
+                    "update of node %llu of graph '%s'", (unsigned long long)node, graph->name);
     RONDO__TRY(rondo__ticket_wait(&graph->ticket));
     slots_close_dead(graph);
     RONDO__TRY_NOTE(rondo__call_list_update(graph->list, node, arguments, argument_count), "update of graph '%s'",
@@ -194,7 +193,8 @@ rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
         if (!slots_in_use(graph, i) || rondo__memory_alive(graph->device->memory, &slot->reference)) continue;
         rondo__memory_explain(graph->device->memory, &slot->reference, why, sizeof why);
-        return RONDO__FAIL(STALE, MEMORY, "slot %u: address 0x%llx, %s, lies in memory that is gone: %s. Bind the slot anew",
+        return RONDO__FAIL(STALE, MEMORY,
+                           "slot %u: address 0x%llx, %s, lies in memory that is gone: %s. Bind the slot anew",
                            (unsigned)i, (unsigned long long)slot->bound,
                            slot->bound == slot->address ? "where it was declared" : "where it was bound", why);
     }

@@ -68,8 +68,7 @@ static void bind_and_check(rondo_test *t, const char *device, rondo_slot_policy 
     T_OK(t, gt_replay(&s.f, s.graph));
     T_NEAR(t, s.f.buffers[2][1], -1.0, 0.0);
     T_NEAR(t, s.f.buffers[6][1], 102.0, 0.0);
-    for (unsigned i = 0; i < GT_FLOATS; i++)
-        T_NEAR(t, s.f.buffers[6][i], i == 1 ? 102.0 : 600.0 + 2.0 * i, 0.0);
+    for (unsigned i = 0; i < GT_FLOATS; i++) T_NEAR(t, s.f.buffers[6][i], i == 1 ? 102.0 : 600.0 + 2.0 * i, 0.0);
     T_FAILS(t, rondo_graph_bind(s.graph, 2, s.f.buffers[6]), OUT_OF_RANGE, "no slot 2");
     T_FAILS(t, rondo_graph_bind(s.graph, 0, NULL), INVALID_ARGUMENT, NULL);
     T_FAILS(t, rondo_graph_bind(s.graph, 0, s.f.buffers[7] + 1), OUT_OF_RANGE, "slot 0");
@@ -151,10 +150,12 @@ static void test_what_a_slot_refuses(rondo_test *t, const char *device) {
     expect_refused(&s, rondo_stream_fill(s.f.stream, b, 0, 4), RONDO_CODE_INVALID_ARGUMENT, "read only");
     T_OK(t, rondo_graph_declare_slot(s.graph, 0, b, 16, RONDO_ACCESS_BOTH, RONDO_SLOT_REBIND));
     T_OK(t, gt_begin(&s.f, s.graph));
-    expect_refused(&s, rondo_stream_fill(s.f.stream, b + 1, 0, 16), RONDO_CODE_OUT_OF_RANGE, "beyond the end of slot 0");
+    expect_refused(&s, rondo_stream_fill(s.f.stream, b + 1, 0, 16), RONDO_CODE_OUT_OF_RANGE,
+                   "beyond the end of slot 0");
     T_OK(t, rondo_graph_declare_slot(s.graph, 0, b + 4, 16, RONDO_ACCESS_BOTH, RONDO_SLOT_REBIND));
     T_OK(t, gt_begin(&s.f, s.graph));
-    expect_refused(&s, rondo_stream_fill(s.f.stream, b + 2, 0, 16), RONDO_CODE_INVALID_ARGUMENT, "reaches into the slot");
+    expect_refused(&s, rondo_stream_fill(s.f.stream, b + 2, 0, 16), RONDO_CODE_INVALID_ARGUMENT,
+                   "reaches into the slot");
     /* An argument of unknown length ends with its allocation, so it reaches in as well. */
     const rondo_argument argument = {gt_word(b + 2), 0, RONDO_ACCESS_BOTH, 0};
     rondo_call call = RONDO_CALL_INIT;
@@ -250,7 +251,9 @@ static void update_and_bind(rondo_test *t, const char *device, rondo_slot_policy
     T_NEAR(t, s.f.buffers[3][1], 401.0 + 701.0, 0.0);
     T_NEAR(t, s.f.buffers[2][1], -1.0, 0.0);
 }
-static void test_update_rebind_slot(rondo_test *t, const char *device) { update_and_bind(t, device, RONDO_SLOT_REBIND); }
+static void test_update_rebind_slot(rondo_test *t, const char *device) {
+    update_and_bind(t, device, RONDO_SLOT_REBIND);
+}
 static void test_update_copy_slot(rondo_test *t, const char *device) { update_and_bind(t, device, RONDO_SLOT_COPY); }
 GT_BOTH(test_update_rebind_slot)
 GT_BOTH(test_update_copy_slot)
@@ -299,7 +302,9 @@ static void update_into_lost_slot(rondo_test *t, const char *device, rondo_slot_
 static void test_lost_rebind_slot(rondo_test *t, const char *device) {
     update_into_lost_slot(t, device, RONDO_SLOT_REBIND);
 }
-static void test_lost_copy_slot(rondo_test *t, const char *device) { update_into_lost_slot(t, device, RONDO_SLOT_COPY); }
+static void test_lost_copy_slot(rondo_test *t, const char *device) {
+    update_into_lost_slot(t, device, RONDO_SLOT_COPY);
+}
 GT_BOTH(test_lost_rebind_slot)
 GT_BOTH(test_lost_copy_slot)
 

@@ -82,9 +82,7 @@ static void fuzz_forget(fuzz_model *m) {
     m->opaque = false;
 }
 
-static bool fuzz_has(const fuzz_model *m) {
-    return m->state == RONDO_GRAPH_CAPTURED || m->state == RONDO_GRAPH_READY;
-}
+static bool fuzz_has(const fuzz_model *m) { return m->state == RONDO_GRAPH_CAPTURED || m->state == RONDO_GRAPH_READY; }
 
 static bool fuzz_active(const fuzz_model *m) {
     return m->state == RONDO_GRAPH_CAPTURING || m->state == RONDO_GRAPH_INVALIDATED;
@@ -145,7 +143,8 @@ static void fuzz_replay(fuzz_model *m) {
 static void fuzz_replace_buffer(fuzz_model *m, uint32_t index) {
     fuzz_must(fuzz_code(rondo_memory_free(m->device, m->buffers[index])) == RONDO_CODE_OK, "free", m);
     m->generations[index]++;
-    fuzz_must(fuzz_code(rondo_memory_allocate(m->device, FUZZ_BYTES, &m->buffers[index])) == RONDO_CODE_OK, "allocate", m);
+    fuzz_must(fuzz_code(rondo_memory_allocate(m->device, FUZZ_BYTES, &m->buffers[index])) == RONDO_CODE_OK, "allocate",
+              m);
     memset(m->buffers[index], 0, FUZZ_BYTES);
 }
 
@@ -201,7 +200,7 @@ static void fuzz_other_calls(fuzz_model *m, uint32_t call) {
     case 1:
         status = rondo_graph_instantiate(m->graph);
         has = m->state == RONDO_GRAPH_CAPTURED || (m->state == RONDO_GRAPH_READY && m->keep) ? RONDO_CODE_OK
-                                                                                            : RONDO_CODE_INVALID_STATE;
+                                                                                             : RONDO_CODE_INVALID_STATE;
         if (has == RONDO_CODE_OK) m->state = RONDO_GRAPH_READY;
         fuzz_expect(m, status, has, "instantiate");
         break;
@@ -241,7 +240,8 @@ static void fuzz_step(fuzz_model *m, uint8_t byte) {
     switch (byte % 8u) {
     case 0: {
         /* A slot that was declared over memory which is gone is found at begin only when the range fits nothing. */
-        rondo_status status = rondo_graph_capture_begin(m->graph, m->stream, (rondo_pool_id){0, 0}, (rondo_capture_mode)(choice % 4u));
+        rondo_status status =
+            rondo_graph_capture_begin(m->graph, m->stream, (rondo_pool_id){0, 0}, (rondo_capture_mode)(choice % 4u));
         rondo_code want = m->state == RONDO_GRAPH_EMPTY ? RONDO_CODE_OK : RONDO_CODE_INVALID_STATE;
         if (want == RONDO_CODE_OK) m->state = RONDO_GRAPH_CAPTURING;
         fuzz_expect(m, status, want, "capture_begin");
@@ -253,16 +253,12 @@ static void fuzz_step(fuzz_model *m, uint8_t byte) {
     case 4: fuzz_stream_calls(m, choice % 4u); break;
     case 5: fuzz_other_calls(m, choice % 4u); break;
     case 6:
-        if (choice % 2u)
-            fuzz_replace_buffer(m, choice / 2u % FUZZ_BUFFERS);
-        else
-            fuzz_declare(m, choice);
+        if (choice % 2u) fuzz_replace_buffer(m, choice / 2u % FUZZ_BUFFERS);
+        else fuzz_declare(m, choice);
         break;
     default:
-        if (choice % 2u)
-            fuzz_bind(m, choice / 2u);
-        else
-            fuzz_update(m, choice);
+        if (choice % 2u) fuzz_bind(m, choice / 2u);
+        else fuzz_update(m, choice);
     }
 }
 
@@ -274,11 +270,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.ignore_plugin_path = 1;
     m.keep = (data[0] & 2u) != 0;
     graph_options.keep_graph = m.keep;
-    bool good = fuzz_code(rondo_instance_create(&options, &m.instance)) == RONDO_CODE_OK &&
-                fuzz_code(rondo_device_open(m.instance, data[0] & 1u ? "sim" : "cpu", NULL, &m.device)) == RONDO_CODE_OK &&
-                fuzz_code(rondo_stream_create(m.device, NULL, &m.stream)) == RONDO_CODE_OK &&
-                fuzz_code(rondo_kernel_find(m.device, "rondo.add", &m.add)) == RONDO_CODE_OK &&
-                fuzz_code(rondo_graph_create(m.device, &graph_options, &m.graph)) == RONDO_CODE_OK;
+    bool good =
+        fuzz_code(rondo_instance_create(&options, &m.instance)) == RONDO_CODE_OK &&
+        fuzz_code(rondo_device_open(m.instance, data[0] & 1u ? "sim" : "cpu", NULL, &m.device)) == RONDO_CODE_OK &&
+        fuzz_code(rondo_stream_create(m.device, NULL, &m.stream)) == RONDO_CODE_OK &&
+        fuzz_code(rondo_kernel_find(m.device, "rondo.add", &m.add)) == RONDO_CODE_OK &&
+        fuzz_code(rondo_graph_create(m.device, &graph_options, &m.graph)) == RONDO_CODE_OK;
     for (uint32_t i = 0; good && i < FUZZ_BUFFERS; i++) {
         good = fuzz_code(rondo_memory_allocate(m.device, FUZZ_BYTES, &m.buffers[i])) == RONDO_CODE_OK;
         if (good) memset(m.buffers[i], 0, FUZZ_BYTES);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every cell of the table: what each call does in each state, and that a refused one changes nothing. The expectation is
- * written here anew, as in docs/graph.md. */
+ * Every cell of the table: what each call does in each state, and that a refused one changes nothing. The expectation
+ * is written here anew, as in docs/graph.md. */
 #include <stdio.h>
 
 #include "graph/graph_testing.h"
 
 /* Columns: empty, capturing, invalidated, captured (keep_graph), ready, ready with keep_graph. */
 enum { COLUMNS = 6, CALLS = 13 };
-static const rondo_graph_state column_states[COLUMNS] = {RONDO_GRAPH_EMPTY,    RONDO_GRAPH_CAPTURING,
+static const rondo_graph_state column_states[COLUMNS] = {RONDO_GRAPH_EMPTY,       RONDO_GRAPH_CAPTURING,
                                                          RONDO_GRAPH_INVALIDATED, RONDO_GRAPH_CAPTURED,
-                                                         RONDO_GRAPH_READY,    RONDO_GRAPH_READY};
+                                                         RONDO_GRAPH_READY,       RONDO_GRAPH_READY};
 static const bool column_keeps[COLUMNS] = {false, false, false, true, false, true};
 
 /* '-': INVALID_STATE and nothing changes. Else legal, and the state it leads to: e c i d(captured) r. '!': legal, but
@@ -19,9 +19,9 @@ static const struct {
     const char *name;
     const char *cells;
 } expected[CALLS] = {
-    {"declare_slot", "e-----"}, {"capture_begin", "c-----"}, {"capture_end", "-r!---"}, {"abort", "-ee---"},
-    {"instantiate", "---r-r"},  {"replay", "---rrr"},        {"bind", "----rr"},        {"update", "----rr"},
-    {"enable_debug_mode", "e-----"}, {"debug_dump", "---drr"}, {"reset", "eeeeee"},      {"pool", "---drr"},
+    {"declare_slot", "e-----"},      {"capture_begin", "c-----"}, {"capture_end", "-r!---"}, {"abort", "-ee---"},
+    {"instantiate", "---r-r"},       {"replay", "---rrr"},        {"bind", "----rr"},        {"update", "----rr"},
+    {"enable_debug_mode", "e-----"}, {"debug_dump", "---drr"},    {"reset", "eeeeee"},       {"pool", "---drr"},
     {"get_info", "---drr"},
 };
 
@@ -96,12 +96,13 @@ static void check_cell(graph_fixture *f, int column, int call) {
     rondo_status_release(status);
     rondo_graph_state state = rondo_graph_get_state(graph);
     rondo_graph_release(graph);
-    rondo_code want = cell == '-' ? RONDO_CODE_INVALID_STATE
-                      : cell == '!' ? RONDO_CODE_CAPTURE_INVALIDATED : RONDO_CODE_OK;
+    rondo_code want = cell == '-'   ? RONDO_CODE_INVALID_STATE
+                      : cell == '!' ? RONDO_CODE_CAPTURE_INVALIDATED
+                                    : RONDO_CODE_OK;
     rondo_graph_state next = cell == '-' ? column_states[column] : state_of_letter(cell);
     if (code != want || state != next || (cell == '-' && (layer != RONDO_LAYER_CAPTURE || !names_call)))
-        rondo_test_fail(t, __FILE__, __LINE__, "%s in column %d: code %d, state %d, layer %d", expected[call].name, column,
-                        (int)code, (int)state, (int)layer);
+        rondo_test_fail(t, __FILE__, __LINE__, "%s in column %d: code %d, state %d, layer %d", expected[call].name,
+                        column, (int)code, (int)state, (int)layer);
     /* Whatever happened, the stream is free. */
     rondo_capture_status capture = RONDO_CAPTURE_STATUS_INIT;
     T_OK(t, rondo_stream_capture_status(f->stream, &capture));
