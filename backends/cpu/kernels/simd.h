@@ -58,6 +58,7 @@
 
 typedef float vf __attribute__((vector_size(4 * V_LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * V_LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * V_LANES))); /* where a sum of bits may wrap */
 typedef float vf_loose __attribute__((vector_size(4 * V_LANES), aligned(4), may_alias));
 typedef float v4f __attribute__((vector_size(16)));
 typedef float v4f_loose __attribute__((vector_size(16), aligned(4), may_alias));

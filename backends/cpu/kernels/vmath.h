@@ -15,7 +15,7 @@ V_INLINE vf v_exp(vf x) {
     const vf magic = v_set(0x1.8p23f);
     x = v_min(v_set(89.0f), v_max(v_set(-104.0f), x));
     vf shifted = v_fma(x, v_set(0x1.715476p0f), magic); /* 1 / ln 2; the integer lands in the low bits */
-    vi n = (vi)shifted - (vi)magic;
+    vi n = (vi)((vu)shifted - (vu)magic);
     vf whole = shifted - magic;
     vf r = v_fma(whole, v_set(-0x1.63p-1f), x); /* ln 2 in two parts; the first product is exact */
     r = v_fma(whole, v_set(0x1.bd0106p-13f), r);
@@ -26,7 +26,7 @@ V_INLINE vf v_exp(vf x) {
     q = v_fma(r, q, v_set(0.5f));
     vf e = v_fma(r * r, q, r) + v_set(1.0f);
     vi half = n >> 1;
-    vf low = (vf)((half + 127) << 23), high = (vf)((n - half + 127) << 23);
+    vf low = (vf)(((vu)half + 127u) << 23), high = (vf)(((vu)n - (vu)half + 127u) << 23);
     return e * low * high;
 }
 
@@ -58,7 +58,7 @@ V_INLINE vf v_log(vf x) {
     const vf zero = v_set(0.0f);
     vi tiny = (vi)(x < v_set(0x1p-126f));
     vf scaled = v_select(tiny, x * v_set(0x1p23f), x);
-    vi bits = (vi)scaled - v_seti(0x3f3504f3); /* sqrt(1/2): so the exponent counts from there */
+    vi bits = (vi)((vu)scaled - (vu)v_seti(0x3f3504f3)); /* sqrt(1/2): so the exponent counts from there */
     vi e = (bits >> 23) - (tiny & v_seti(23));
     vf m = (vf)((bits & v_seti(0x007fffff)) + v_seti(0x3f3504f3));
     vf f = m - v_set(1.0f);
