@@ -175,7 +175,7 @@ static rondo_status node_emit(rondo__onnx_node *node) {
     rondo_ir_node made;
     RONDO__TRY(rondo__ir_node_add(scope->graph, node->operator_name, name, node->inputs, node->input_count,
                                   node->outputs, node->output_count, node->attributes, node->attribute_count, &made));
-    return rondo__ops_check_node(scope->graph, rondo__ir_node_at(scope->graph, made));
+    return rondo__ops_check_model_node(scope->graph, rondo__ir_node_at(scope->graph, made));
 }
 
 rondo_status rondo__onnx_node_build(rondo__onnx_node *node) {
@@ -231,7 +231,7 @@ rondo_status rondo__onnx_extra(rondo__onnx_node *node, const char *operator_name
     RONDO__TRY(rondo__ir_value_add(graph, NULL, operator_name, NULL, out_value));
     RONDO__TRY(rondo__ir_node_add(graph, operator_name, NULL, inputs, input_count, out_value, 1, attributes,
                                   attribute_count, &made));
-    return rondo__ops_check_node(graph, rondo__ir_node_at(graph, made));
+    return rondo__ops_check_model_node(graph, rondo__ir_node_at(graph, made));
 }
 
 /* Most operators give the type of their first input; a walk back along it is enough for what the converters ask. */
