@@ -220,7 +220,7 @@ static rondo_status list_append(rondo__call_list *list, const list_appended *a) 
     if (list->sealed) return RONDO__FAIL(INVALID_STATE, CAPTURE, "the call list is sealed: nothing can be appended");
     if (entry == list->entry_capacity) RONDO__TRY(list_grow_entries(list));
     RONDO__TRY(rondo__list_room(&list->nodes, 1));
-    RONDO__TRY(rondo__list_room(&list->arguments, a->count));
+    RONDO__TRY(rondo__list_room(&list->arguments, a->count + 1u)); /* never nothing: it has an address */
     if (side) RONDO__TRY(rondo__list_room(&list->side, RONDO__LIST_BLOCK_HEAD + a->count));
     RONDO__TRY(rondo__list_intern_name(list, a->name, &name));
     uint32_t *details = RONDO__BUFFER_AT(&list->arguments, uint32_t, list->arguments.count); /* where they will be */
