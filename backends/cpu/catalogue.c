@@ -43,8 +43,8 @@ static const char *catalogue_operator_at(void *self, uint32_t index) {
 
 static rondo_status catalogue_plan(const catalogue_self *self, const rondo_kernel_request *request,
                                    rondo__cpu_plan *plan) {
-    *plan = (rondo__cpu_plan){.host = self->host, .set = self->set, .request = request,
-                              .facts = RONDO_KERNEL_FACTS_INIT};
+    *plan =
+        (rondo__cpu_plan){.host = self->host, .set = self->set, .request = request, .facts = RONDO_KERNEL_FACTS_INIT};
     const rondo__cpu_operator *operator= rondo__cpu_operator_find(request->operator_name);
     if (!operator) return rondo__cpu_refuse(plan, "no kernel of that name");
     rondo_status status = operator->planner(plan);

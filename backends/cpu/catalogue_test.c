@@ -2,7 +2,7 @@
  *
  * The catalogue itself: choosing a kernel set, the contract kernels, and find, pack, prepare and release when memory
  * runs out at every possible place. */
-#include "compare.h"
+#include "compare_testing.h"
 
 static void test_choose(rondo_test *t) {
     compare *c = compare_start(t, "base");
@@ -47,9 +47,7 @@ static void catalogue_contract(compare *c, const rondo_catalogue *catalogue, con
     T_EQ(c->t, reason, 0);
 }
 
-static uint64_t catalogue_at(const void *p) {
-    return (uint64_t)(uintptr_t)p;
-}
+static uint64_t catalogue_at(const void *p) { return (uint64_t)(uintptr_t)p; }
 
 static void test_contract(rondo_test *t) {
     for (uint32_t s = 0; compare_set(s); s++) {
@@ -69,8 +67,7 @@ static void test_contract(rondo_test *t) {
             b[i] = 0.5f * (float)i;
             sum[i] = -1.0f;
         }
-        catalogue_contract(c, cpu, "rondo.add",
-                           (uint64_t[]){catalogue_at(a), catalogue_at(b), catalogue_at(sum), 36});
+        catalogue_contract(c, cpu, "rondo.add", (uint64_t[]){catalogue_at(a), catalogue_at(b), catalogue_at(sum), 36});
         for (int i = 0; i < 36; i++) T_TRUE(t, sum[i] == 1.5f * (float)i);
         T_TRUE(t, sum[36] == -1.0f);
         catalogue_contract(c, cpu, "rondo.spin", (uint64_t[]){1000});
@@ -93,50 +90,50 @@ static void catalogue_requests(compare *c, int which) {
     static const int64_t y3[3] = {1, 12, 9}, batch[3] = {2, 3, 20}, matrices[3] = {2, 20, 9}, products[3] = {2, 3, 9};
     static const int64_t lx[3] = {2, 1, 5}, lw[3] = {1, 24, 5}, lr[3] = {1, 24, 6}, ly[4] = {2, 1, 1, 6};
     switch (which) {
-        case 0:
-            compare_begin(c, "Gemm");
-            compare_in(c, RONDO_DTYPE_F32, 2, m, false);
-            compare_in(c, RONDO_DTYPE_F32, 2, k, true);
-            compare_out(c, RONDO_DTYPE_F32, 2, y);
-            break;
-        case 1:
-            compare_begin(c, "MatMul");
-            compare_in(c, RONDO_DTYPE_F32, 3, batch, false);
-            compare_in(c, RONDO_DTYPE_F32, 3, matrices, false);
-            compare_out(c, RONDO_DTYPE_F32, 3, products);
-            break;
-        case 2:
-            compare_begin(c, "Conv");
-            compare_in(c, RONDO_DTYPE_F32, 3, x3, false);
-            compare_in(c, RONDO_DTYPE_F32, 3, w3, true);
-            compare_ints(c, "pads", 2, (int64_t[]){1, 1});
-            compare_out(c, RONDO_DTYPE_F32, 3, y3);
-            break;
-        case 3:
-            compare_begin(c, "LSTM");
-            compare_in(c, RONDO_DTYPE_F32, 3, lx, false);
-            compare_in(c, RONDO_DTYPE_F32, 3, lw, true);
-            compare_in(c, RONDO_DTYPE_F32, 3, lr, true);
-            compare_out(c, RONDO_DTYPE_F32, 4, ly);
-            break;
-        case 4:
-            compare_begin(c, "Add");
-            compare_in(c, RONDO_DTYPE_F32, 2, m, false);
-            compare_in(c, RONDO_DTYPE_F32, 1, m + 1, false);
-            compare_out(c, RONDO_DTYPE_F32, 2, m);
-            break;
-        case 5:
-            compare_begin(c, "Transpose");
-            compare_in(c, RONDO_DTYPE_F32, 2, m, false);
-            compare_out(c, RONDO_DTYPE_F32, 2, (int64_t[]){20, 3});
-            break;
-        default:
-            compare_begin(c, "Gather");
-            compare_in(c, RONDO_DTYPE_F32, 2, m, false);
-            compare_in(c, RONDO_DTYPE_I64, 1, m, true);
-            if (c->in[1].data) memset(c->in[1].data, 0, c->in[1].bytes);
-            compare_out(c, RONDO_DTYPE_F32, 2, m);
-            break;
+    case 0:
+        compare_begin(c, "Gemm");
+        compare_in(c, RONDO_DTYPE_F32, 2, m, false);
+        compare_in(c, RONDO_DTYPE_F32, 2, k, true);
+        compare_out(c, RONDO_DTYPE_F32, 2, y);
+        break;
+    case 1:
+        compare_begin(c, "MatMul");
+        compare_in(c, RONDO_DTYPE_F32, 3, batch, false);
+        compare_in(c, RONDO_DTYPE_F32, 3, matrices, false);
+        compare_out(c, RONDO_DTYPE_F32, 3, products);
+        break;
+    case 2:
+        compare_begin(c, "Conv");
+        compare_in(c, RONDO_DTYPE_F32, 3, x3, false);
+        compare_in(c, RONDO_DTYPE_F32, 3, w3, true);
+        compare_ints(c, "pads", 2, (int64_t[]){1, 1});
+        compare_out(c, RONDO_DTYPE_F32, 3, y3);
+        break;
+    case 3:
+        compare_begin(c, "LSTM");
+        compare_in(c, RONDO_DTYPE_F32, 3, lx, false);
+        compare_in(c, RONDO_DTYPE_F32, 3, lw, true);
+        compare_in(c, RONDO_DTYPE_F32, 3, lr, true);
+        compare_out(c, RONDO_DTYPE_F32, 4, ly);
+        break;
+    case 4:
+        compare_begin(c, "Add");
+        compare_in(c, RONDO_DTYPE_F32, 2, m, false);
+        compare_in(c, RONDO_DTYPE_F32, 1, m + 1, false);
+        compare_out(c, RONDO_DTYPE_F32, 2, m);
+        break;
+    case 5:
+        compare_begin(c, "Transpose");
+        compare_in(c, RONDO_DTYPE_F32, 2, m, false);
+        compare_out(c, RONDO_DTYPE_F32, 2, (int64_t[]){20, 3});
+        break;
+    default:
+        compare_begin(c, "Gather");
+        compare_in(c, RONDO_DTYPE_F32, 2, m, false);
+        compare_in(c, RONDO_DTYPE_I64, 1, m, true);
+        if (c->in[1].data) memset(c->in[1].data, 0, c->in[1].bytes);
+        compare_out(c, RONDO_DTYPE_F32, 2, m);
+        break;
     }
 }
 
@@ -153,9 +150,7 @@ typedef struct catalogue_prepared {
     rondo_kernel kernel;
 } catalogue_prepared;
 
-static void catalogue_release_prepared(catalogue_prepared *p) {
-    p->c->cpu.table->release(p->c->cpu.self, p->kernel);
-}
+static void catalogue_release_prepared(catalogue_prepared *p) { p->c->cpu.table->release(p->c->cpu.self, p->kernel); }
 
 static void test_out_of_memory(rondo_test *t) {
     static unsigned char packed[1 << 16] __attribute__((aligned(64)));

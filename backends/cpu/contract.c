@@ -55,8 +55,7 @@ static uint64_t contract_now(void) {
 static int32_t contract_spin(const void *context, const uint64_t *words) {
     (void)context;
     const uint64_t start = contract_now();
-    while (contract_now() - start < words[0]) {
-    }
+    while (contract_now() - start < words[0]) {}
     return 0;
 }
 

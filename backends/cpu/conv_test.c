@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Conv and LSTM against the reference on random shapes, for every kernel set that runs here. */
-#include "compare.h"
+#include "compare_testing.h"
 
-static double conv_bound(int64_t depth) {
-    return 1e-7 * (10.0 + (double)depth);
-}
+static double conv_bound(int64_t depth) { return 1e-7 * (10.0 + (double)depth); }
 
-static int64_t conv_reach(int64_t kernel, int64_t spread) {
-    return (kernel - 1) * spread + 1;
-}
+static int64_t conv_reach(int64_t kernel, int64_t spread) { return (kernel - 1) * spread + 1; }
 
 typedef struct conv_case {
     int64_t batch, groups, channels, outputs; /* of one group */
@@ -50,7 +46,9 @@ static void test_conv(rondo_test *t) {
     for (uint32_t s = 0; compare_set(s); s++) {
         compare *c = compare_start(t, compare_set(s));
         for (int i = 0; i < 700; i++) {
-            conv_case k = {.batch = 1 + (int64_t)compare_random(c, 2), .groups = 1, .channels = 1 + (int64_t)compare_random(c, 9),
+            conv_case k = {.batch = 1 + (int64_t)compare_random(c, 2),
+                           .groups = 1,
+                           .channels = 1 + (int64_t)compare_random(c, 9),
                            .outputs = 1 + (int64_t)compare_random(c, compare_random(c, 3) ? 10 : 70)};
             if (compare_random(c, 4) == 0) k.groups = 1 + (int64_t)compare_random(c, 3);
             if (compare_random(c, 6) == 0) k.channels = k.outputs = 1; /* depthwise */

@@ -2,7 +2,7 @@
  *
  * Elementwise strips against the C library's double functions, in units in the last place over the whole range of
  * float32, and the operators against the reference under broadcast. */
-#include "compare.h"
+#include "compare_testing.h"
 
 /* Distance in units in the last place of the exact value. */
 static double elementwise_ulp(float got, double want) {
@@ -15,16 +15,32 @@ static double elementwise_ulp(float got, double want) {
     return fabs((double)got - want) / ldexp(1.0, exponent - 24);
 }
 
-static double elementwise_sigmoid(double x) {
-    return 1.0 / (1.0 + exp(-x));
-}
+static double elementwise_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 /* Every 1499th float: the step is odd and prime, so all exponents and endings of the mantissa come by; then the floats
  * around the places where something changes. */
 static uint32_t elementwise_next(uint64_t *at) {
-    static const float edges[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.625f, -0.625f, 88.72284f, -87.33655f, -103.97208f, 89.0f,
-                                  -104.0f, 0x1p-126f, -0x1p-126f, 0x1p-149f, 0x1.fffffep127f, -0x1.fffffep127f, 0.70710678f,
-                                  1.41421356f, __builtin_inff(), -__builtin_inff(), __builtin_nanf("")};
+    static const float edges[] = {0.0f,
+                                  -0.0f,
+                                  1.0f,
+                                  -1.0f,
+                                  0.625f,
+                                  -0.625f,
+                                  88.72284f,
+                                  -87.33655f,
+                                  -103.97208f,
+                                  89.0f,
+                                  -104.0f,
+                                  0x1p-126f,
+                                  -0x1p-126f,
+                                  0x1p-149f,
+                                  0x1.fffffep127f,
+                                  -0x1.fffffep127f,
+                                  0.70710678f,
+                                  1.41421356f,
+                                  __builtin_inff(),
+                                  -__builtin_inff(),
+                                  __builtin_nanf("")};
     enum { EDGES = sizeof edges / sizeof *edges, AROUND = 4096 };
     uint32_t bits;
     if (*at <= UINT32_MAX) {
@@ -56,8 +72,8 @@ static void elementwise_sweep(rondo_test *t, const rondo__cpu_set *set, uint32_t
             const double ulp = elementwise_ulp(y[i], exact((double)x[i]));
             if (ulp > worst) worst = ulp;
             if (ulp > bound)
-                rondo_test_fail(t, __FILE__, __LINE__, "unary %u of set %s at %a: %a is %g ulp from %a", unary, set->name,
-                                (double)x[i], (double)y[i], ulp, exact((double)x[i]));
+                rondo_test_fail(t, __FILE__, __LINE__, "unary %u of set %s at %a: %a is %g ulp from %a", unary,
+                                set->name, (double)x[i], (double)y[i], ulp, exact((double)x[i]));
         }
     }
     if (getenv("RONDO_TEST_VERBOSE")) fprintf(stderr, "set %s unary %u: worst %.3f ulp\n", set->name, unary, worst);
@@ -76,8 +92,8 @@ static void test_ulp(rondo_test *t) {
 }
 
 static void test_unary(rondo_test *t) {
-    static const char *const names[] = {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Exp", "Log", "Sqrt", "Neg", "Abs",
-                                        "Reciprocal"};
+    static const char *const names[] = {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "Exp",
+                                        "Log",  "Sqrt",      "Neg",     "Abs",  "Reciprocal"};
     for (uint32_t s = 0; compare_set(s); s++) {
         compare *c = compare_start(t, compare_set(s));
         for (int i = 0; i < 400; i++) {

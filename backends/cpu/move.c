@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#define MOVE_ROWS(bytes)                                                                                        \
+#define MOVE_ROWS(bytes)                                                                                       \
     static void move_rows_##bytes(const rondo__cpu_move *move, const unsigned char *from, unsigned char *to) { \
-        const int64_t step = move->inner.from, stride = move->inner.to;                                         \
-        for (uint64_t n = move->inner.count; n > 0; n--, from += step, to += stride) memcpy(to, from, bytes);   \
+        const int64_t step = move->inner.from, stride = move->inner.to;                                        \
+        for (uint64_t n = move->inner.count; n > 0; n--, from += step, to += stride) memcpy(to, from, bytes);  \
     }
 
 MOVE_ROWS(1)
@@ -50,7 +50,8 @@ void rondo__cpu_move_shape(rondo__cpu_move *move, uint64_t size, int32_t rank, c
         rondo__cpu_move_level *last = levels > 0 ? &level[levels - 1] : NULL;
         if (!last && next.from == run && next.to == run) {
             run *= dims[d];
-        } else if (last && next.from == last->from * (int64_t)last->count && next.to == last->to * (int64_t)last->count) {
+        } else if (last && next.from == last->from * (int64_t)last->count &&
+                   next.to == last->to * (int64_t)last->count) {
             last->count *= next.count;
         } else {
             level[levels++] = next;
@@ -69,19 +70,19 @@ void rondo__cpu_move_shape(rondo__cpu_move *move, uint64_t size, int32_t rank, c
         return;
     }
     switch (run) {
-        case 1: move->rows = move_rows_1; break;
-        case 2: move->rows = move_rows_2; break;
-        case 4: move->rows = move_rows_4; break;
-        case 8: move->rows = move_rows_8; break;
-        case 16: move->rows = move_rows_16; break;
-        default: move->rows = move_rows_any; break;
+    case 1: move->rows = move_rows_1; break;
+    case 2: move->rows = move_rows_2; break;
+    case 4: move->rows = move_rows_4; break;
+    case 8: move->rows = move_rows_8; break;
+    case 16: move->rows = move_rows_16; break;
+    default: move->rows = move_rows_any; break;
     }
 }
 
 /* inner.count columns come from rows of inner.from bytes. */
 static void move_rows_turn(const rondo__cpu_move *move, const unsigned char *from, unsigned char *to) {
-    move->turn((const float *)(const void *)from, (float *)(void *)to, move->inner.count, (size_t)move->inner.from / 4, 0,
-               0);
+    move->turn((const float *)(const void *)from, (float *)(void *)to, move->inner.count, (size_t)move->inner.from / 4,
+               0, 0);
 }
 
 void rondo__cpu_move_turn(rondo__cpu_move *move, rondo__cpu_turn_loop turn) {

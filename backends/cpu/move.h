@@ -20,7 +20,7 @@ typedef struct rondo__cpu_move {
     uint32_t from_word, to_word;
     uint32_t levels;
     uint32_t reserved;
-    rondo__cpu_turn_loop turn; /* of rondo__cpu_move_turn */
+    rondo__cpu_turn_loop turn;                   /* of rondo__cpu_move_turn */
     rondo__cpu_move_level level[RONDO_RANK_MAX]; /* inner to outer */
 } rondo__cpu_move;
 

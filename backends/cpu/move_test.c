@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What moves data, and what reduces it, against the reference on random shapes and all element sizes. */
-#include "compare.h"
+#include "compare_testing.h"
 
 static const rondo_dtype move_types[] = {RONDO_DTYPE_U8, RONDO_DTYPE_I16, RONDO_DTYPE_F32, RONDO_DTYPE_I64,
                                          RONDO_DTYPE_BOOL};
 
-static rondo_dtype move_type(compare *c) {
-    return move_types[compare_random(c, 5)];
-}
+static rondo_dtype move_type(compare *c) { return move_types[compare_random(c, 5)]; }
 
 static int32_t move_shape(compare *c, int32_t least, int64_t *dims) {
     const int32_t rank = least + (int32_t)compare_random(c, 4);
@@ -51,9 +49,7 @@ static void move_transpose(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Transpose was refused");
 }
 
-static void test_transpose(rondo_test *t) {
-    move_all(t, 400, move_transpose);
-}
+static void test_transpose(rondo_test *t) { move_all(t, 400, move_transpose); }
 
 static void move_slice(compare *c) {
     int64_t dims[6], out[6], bounds[4][6];
@@ -64,7 +60,8 @@ static void move_slice(compare *c) {
         if (compare_random(c, 2) || dims[d] == 0) continue;
         const int64_t step = (int64_t)compare_random(c, 3) + 1, sign = compare_random(c, 3) ? 1 : -1;
         const int64_t from = (int64_t)compare_random(c, (uint64_t)dims[d]);
-        const int64_t most = sign > 0 ? dims[d] - from : from + 1, span = (int64_t)compare_random(c, (uint64_t)most + 1);
+        const int64_t most = sign > 0 ? dims[d] - from : from + 1,
+                      span = (int64_t)compare_random(c, (uint64_t)most + 1);
         bounds[0][n] = sign > 0 && compare_random(c, 3) == 0 ? from - dims[d] : from;
         bounds[1][n] = sign > 0 ? (span == most ? INT64_MAX : from + span) : span == most ? INT64_MIN : from - span;
         if (sign < 0 && span < most && from - span < 0) bounds[1][n] = INT64_MIN;
@@ -81,9 +78,7 @@ static void move_slice(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Slice was refused");
 }
 
-static void test_slice(rondo_test *t) {
-    move_all(t, 400, move_slice);
-}
+static void test_slice(rondo_test *t) { move_all(t, 400, move_slice); }
 
 static void move_parts(compare *c) {
     int64_t dims[6], part[4][6], lengths[4];
@@ -113,9 +108,7 @@ static void move_parts(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Split or Concat was refused");
 }
 
-static void test_parts(rondo_test *t) {
-    move_all(t, 400, move_parts);
-}
+static void test_parts(rondo_test *t) { move_all(t, 400, move_parts); }
 
 static void move_expand(compare *c) {
     int64_t dims[6], out[6];
@@ -130,9 +123,7 @@ static void move_expand(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Expand was refused");
 }
 
-static void test_expand(rondo_test *t) {
-    move_all(t, 300, move_expand);
-}
+static void test_expand(rondo_test *t) { move_all(t, 300, move_expand); }
 
 static void move_gather(compare *c) {
     int64_t dims[6], out[8], count[2] = {1 + (int64_t)compare_random(c, 4), 2};
@@ -161,9 +152,7 @@ static void move_gather(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Gather was refused");
 }
 
-static void test_gather(rondo_test *t) {
-    move_all(t, 400, move_gather);
-}
+static void test_gather(rondo_test *t) { move_all(t, 400, move_gather); }
 
 static void move_pad(compare *c) {
     static const char *const modes[] = {"constant", "reflect", "edge"};
@@ -189,9 +178,7 @@ static void move_pad(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Pad was refused");
 }
 
-static void test_pad(rondo_test *t) {
-    move_all(t, 400, move_pad);
-}
+static void test_pad(rondo_test *t) { move_all(t, 400, move_pad); }
 
 static void move_view(compare *c) {
     int64_t dims[6], flat = 1;
@@ -207,9 +194,7 @@ static void move_view(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Reshape was refused");
 }
 
-static void test_view(rondo_test *t) {
-    move_all(t, 100, move_view);
-}
+static void test_view(rondo_test *t) { move_all(t, 100, move_view); }
 
 static void move_where(compare *c) {
     int64_t dims[6];
@@ -225,9 +210,7 @@ static void move_where(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Where was refused");
 }
 
-static void test_where(rondo_test *t) {
-    move_all(t, 200, move_where);
-}
+static void test_where(rondo_test *t) { move_all(t, 200, move_where); }
 
 static void move_cast(compare *c) {
     static const rondo_dtype types[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F64, RONDO_DTYPE_I32, RONDO_DTYPE_I64,
@@ -238,7 +221,8 @@ static void move_cast(compare *c) {
     c->special = true;
     compare_in(c, from, 1, &count, false);
     for (int64_t i = 0; from == RONDO_DTYPE_F64 && i < count; i++) { /* random bytes are no fair sample of doubles */
-        static const double edges[] = {2147483647.5, 2147483648.0, -2147483648.9, -2147483649.0, 0x1p63, -0x1p63, 1e300};
+        static const double edges[] = {2147483647.5, 2147483648.0, -2147483648.9, -2147483649.0,
+                                       0x1p63,       -0x1p63,      1e300};
         const double x = compare_random(c, 2) ? (double)compare_number(c) : edges[compare_random(c, 7)];
         memcpy(c->in[0].data + 8 * i, &x, 8);
     }
@@ -248,15 +232,14 @@ static void move_cast(compare *c) {
     if (c->refused && from != to) rondo_test_fail(c->t, __FILE__, __LINE__, "Cast was refused");
 }
 
-static void test_cast(rondo_test *t) {
-    move_all(t, 400, move_cast);
-}
+static void test_cast(rondo_test *t) { move_all(t, 400, move_cast); }
 
 static void move_reduce(compare *c) {
     static const char *const names[] = {"ReduceSum", "ReduceMean", "ReduceMax"};
     int64_t dims[6], axes[6], out[6];
     const int32_t rank = move_shape(c, 0, dims);
-    const int32_t from = (int32_t)compare_random(c, (uint64_t)rank + 1), to = from + (int32_t)compare_random(c, (uint64_t)(rank - from) + 1);
+    const int32_t from = (int32_t)compare_random(c, (uint64_t)rank + 1),
+                  to = from + (int32_t)compare_random(c, (uint64_t)(rank - from) + 1);
     const bool keep = compare_random(c, 2), all = compare_random(c, 4) == 0;
     uint32_t n = 0;
     int32_t out_rank = 0;
@@ -277,9 +260,7 @@ static void move_reduce(compare *c) {
     if (c->refused && rank > 0) rondo_test_fail(c->t, __FILE__, __LINE__, "a reduction was refused");
 }
 
-static void test_reduce(rondo_test *t) {
-    move_all(t, 400, move_reduce);
-}
+static void test_reduce(rondo_test *t) { move_all(t, 400, move_reduce); }
 
 static void move_softmax(compare *c) {
     const int64_t dims[2] = {(int64_t)compare_random(c, 4), (int64_t)compare_random(c, 50)};
@@ -292,9 +273,7 @@ static void move_softmax(compare *c) {
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Softmax was refused");
 }
 
-static void test_softmax(rondo_test *t) {
-    move_all(t, 150, move_softmax);
-}
+static void test_softmax(rondo_test *t) { move_all(t, 150, move_softmax); }
 
 /* A NaN anywhere is the maximum. */
 static void test_max_nan(rondo_test *t) {

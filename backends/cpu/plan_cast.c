@@ -11,22 +11,18 @@ typedef void (*cast_row)(const void *from, void *to, uint64_t count);
 
 /* As kernels/ref: a float is truncated into 32 bits for int32 and 64 for int64, and what does not fit becomes the
  * lowest integer of that width, as x86-64's scalar instructions do. */
-static inline int32_t cast_to_i32(double x) {
-    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
-}
+static inline int32_t cast_to_i32(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }
 
-static inline int64_t cast_to_i64(double x) {
-    return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
-}
+static inline int64_t cast_to_i64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 
-#define CAST_ROW(name, source, target, expression)                                        \
-    static void cast_##name(const void *from, void *to, uint64_t count) {                 \
-        const source *in = from;                                                          \
-        target *out = to;                                                                 \
-        for (uint64_t i = 0; i < count; i++) {                                            \
-            const source x = in[i];                                                       \
-            out[i] = (target)(expression);                                                \
-        }                                                                                 \
+#define CAST_ROW(name, source, target, expression)                        \
+    static void cast_##name(const void *from, void *to, uint64_t count) { \
+        const source *in = from;                                          \
+        target *out = to;                                                 \
+        for (uint64_t i = 0; i < count; i++) {                            \
+            const source x = in[i];                                       \
+            out[i] = (target)(expression);                                \
+        }                                                                 \
     }
 
 CAST_ROW(f32_f64, float, double, x)
@@ -54,16 +50,16 @@ static const struct {
     rondo_dtype from, to;
     cast_row row;
 } cast_rows[] = {
-    {RONDO_DTYPE_F32, RONDO_DTYPE_F64, cast_f32_f64},    {RONDO_DTYPE_F32, RONDO_DTYPE_I32, cast_f32_i32},
-    {RONDO_DTYPE_F32, RONDO_DTYPE_I64, cast_f32_i64},    {RONDO_DTYPE_F32, RONDO_DTYPE_BOOL, cast_f32_bool},
-    {RONDO_DTYPE_F64, RONDO_DTYPE_F32, cast_f64_f32},    {RONDO_DTYPE_F64, RONDO_DTYPE_I32, cast_f64_i32},
-    {RONDO_DTYPE_F64, RONDO_DTYPE_I64, cast_f64_i64},    {RONDO_DTYPE_F64, RONDO_DTYPE_BOOL, cast_f64_bool},
-    {RONDO_DTYPE_I32, RONDO_DTYPE_F32, cast_i32_f32},    {RONDO_DTYPE_I32, RONDO_DTYPE_F64, cast_i32_f64},
-    {RONDO_DTYPE_I32, RONDO_DTYPE_I64, cast_i32_i64},    {RONDO_DTYPE_I32, RONDO_DTYPE_BOOL, cast_i32_bool},
-    {RONDO_DTYPE_I64, RONDO_DTYPE_F32, cast_i64_f32},    {RONDO_DTYPE_I64, RONDO_DTYPE_F64, cast_i64_f64},
-    {RONDO_DTYPE_I64, RONDO_DTYPE_I32, cast_i64_i32},    {RONDO_DTYPE_I64, RONDO_DTYPE_BOOL, cast_i64_bool},
-    {RONDO_DTYPE_BOOL, RONDO_DTYPE_F32, cast_bool_f32},  {RONDO_DTYPE_BOOL, RONDO_DTYPE_F64, cast_bool_f64},
-    {RONDO_DTYPE_BOOL, RONDO_DTYPE_I32, cast_bool_i32},  {RONDO_DTYPE_BOOL, RONDO_DTYPE_I64, cast_bool_i64},
+    {RONDO_DTYPE_F32, RONDO_DTYPE_F64, cast_f32_f64},   {RONDO_DTYPE_F32, RONDO_DTYPE_I32, cast_f32_i32},
+    {RONDO_DTYPE_F32, RONDO_DTYPE_I64, cast_f32_i64},   {RONDO_DTYPE_F32, RONDO_DTYPE_BOOL, cast_f32_bool},
+    {RONDO_DTYPE_F64, RONDO_DTYPE_F32, cast_f64_f32},   {RONDO_DTYPE_F64, RONDO_DTYPE_I32, cast_f64_i32},
+    {RONDO_DTYPE_F64, RONDO_DTYPE_I64, cast_f64_i64},   {RONDO_DTYPE_F64, RONDO_DTYPE_BOOL, cast_f64_bool},
+    {RONDO_DTYPE_I32, RONDO_DTYPE_F32, cast_i32_f32},   {RONDO_DTYPE_I32, RONDO_DTYPE_F64, cast_i32_f64},
+    {RONDO_DTYPE_I32, RONDO_DTYPE_I64, cast_i32_i64},   {RONDO_DTYPE_I32, RONDO_DTYPE_BOOL, cast_i32_bool},
+    {RONDO_DTYPE_I64, RONDO_DTYPE_F32, cast_i64_f32},   {RONDO_DTYPE_I64, RONDO_DTYPE_F64, cast_i64_f64},
+    {RONDO_DTYPE_I64, RONDO_DTYPE_I32, cast_i64_i32},   {RONDO_DTYPE_I64, RONDO_DTYPE_BOOL, cast_i64_bool},
+    {RONDO_DTYPE_BOOL, RONDO_DTYPE_F32, cast_bool_f32}, {RONDO_DTYPE_BOOL, RONDO_DTYPE_F64, cast_bool_f64},
+    {RONDO_DTYPE_BOOL, RONDO_DTYPE_I32, cast_bool_i32}, {RONDO_DTYPE_BOOL, RONDO_DTYPE_I64, cast_bool_i64},
 };
 
 typedef struct cast_context {
@@ -104,13 +100,13 @@ typedef struct where_context {
     uint64_t condition_step, x_step, y_step;
 } where_context;
 
-#define WHERE_ROW(bytes, type)                                                                                       \
-    static void where_##bytes(const where_context *c, const uint8_t *condition, const void *x, const void *y,        \
-                              void *out) {                                                                           \
-        const type *a = x, *b = y;                                                                                   \
-        type *to = out;                                                                                              \
-        for (uint64_t i = 0; i < c->count; i++, condition += c->condition_step, a += c->x_step, b += c->y_step)      \
-            to[i] = *condition ? *a : *b;                                                                            \
+#define WHERE_ROW(bytes, type)                                                                                  \
+    static void where_##bytes(const where_context *c, const uint8_t *condition, const void *x, const void *y,   \
+                              void *out) {                                                                      \
+        const type *a = x, *b = y;                                                                              \
+        type *to = out;                                                                                         \
+        for (uint64_t i = 0; i < c->count; i++, condition += c->condition_step, a += c->x_step, b += c->y_step) \
+            to[i] = *condition ? *a : *b;                                                                       \
     }
 
 WHERE_ROW(1, uint8_t)

@@ -9,7 +9,7 @@ enum { CONV_NO_WORD = UINT32_MAX };
 
 /* A convolution as the request states it; a one-dimensional one has height 1. */
 typedef struct conv_problem {
-    uint64_t batch, groups, channels, outputs; /* channels and outputs of one group */
+    uint64_t batch, groups, channels, outputs;                          /* channels and outputs of one group */
     uint64_t size[2], out[2], kernel[2], step[2], spread[2], before[2]; /* down, right */
     const float *w_constant;
     const rondo_operand *bias;
@@ -43,10 +43,12 @@ static rondo_status conv_space(rondo__cpu_plan *plan, conv_problem *p, uint32_t 
     for (uint32_t i = 0; i < 2; i++) p->size[i] = p->out[i] = p->kernel[i] = p->step[i] = p->spread[i] = 1;
     for (uint32_t i = 0; i < dims; i++) {
         const uint32_t at = i + 2 - dims;
-        const uint64_t size = (uint64_t)x->dims[2 + i], kernel = (uint64_t)w->dims[2 + i], out = (uint64_t)y->dims[2 + i];
+        const uint64_t size = (uint64_t)x->dims[2 + i], kernel = (uint64_t)w->dims[2 + i],
+                       out = (uint64_t)y->dims[2 + i];
         if (step[i] < 1 || spread[i] < 1 || kernel < 1 || size > INT32_MAX || kernel > INT32_MAX || out > INT32_MAX)
             return rondo__cpu_refuse(plan, "strides, dilations and kernel are at least 1");
-        const uint64_t reach = (kernel - 1) * (uint64_t)spread[i] + 1, need = (out ? out - 1 : 0) * (uint64_t)step[i] + reach;
+        const uint64_t reach = (kernel - 1) * (uint64_t)spread[i] + 1,
+                       need = (out ? out - 1 : 0) * (uint64_t)step[i] + reach;
         uint64_t before = given ? (uint64_t)pads[i] : 0, all = given ? before + (uint64_t)pads[dims + i] : 0;
         if (!given && (upper || lower)) {
             all = need > size ? need - size : 0;
@@ -71,16 +73,23 @@ static bool conv_finite(const float *w, uint64_t count) {
     return sum == 0.0f;
 }
 
-static rondo_status conv_read(rondo__cpu_plan *plan, conv_problem *p) {
-    rondo_status status = rondo__cpu_shape_check(plan, 2, 3, 1);
-    if (status) return status;
+static rondo_status conv_types(const rondo__cpu_plan *plan) {
     const rondo_operand *x = rondo__cpu_input(plan, 0), *w = rondo__cpu_input(plan, 1), *b = rondo__cpu_input(plan, 2);
     const rondo_operand *y = rondo__cpu_output(plan, 0);
-    if (!rondo__cpu_is(x, RONDO_DTYPE_F32) || !rondo__cpu_is(w, RONDO_DTYPE_F32) || !rondo__cpu_is(y, RONDO_DTYPE_F32) ||
-        (b && !rondo__cpu_is(b, RONDO_DTYPE_F32)))
+    if (!rondo__cpu_is(x, RONDO_DTYPE_F32) || !rondo__cpu_is(w, RONDO_DTYPE_F32) ||
+        !rondo__cpu_is(y, RONDO_DTYPE_F32) || (b && !rondo__cpu_is(b, RONDO_DTYPE_F32)))
         return rondo__cpu_refuse(plan, "only float32 has a fast kernel");
     if (x->rank < 3 || x->rank > 4 || w->rank != x->rank || y->rank != x->rank)
         return rondo__cpu_refuse(plan, "only one and two dims have a fast kernel");
+    return RONDO_OK;
+}
+
+static rondo_status conv_read(rondo__cpu_plan *plan, conv_problem *p) {
+    rondo_status status = rondo__cpu_shape_check(plan, 2, 3, 1);
+    if (!status) status = conv_types(plan);
+    if (status) return status;
+    const rondo_operand *x = rondo__cpu_input(plan, 0), *w = rondo__cpu_input(plan, 1), *b = rondo__cpu_input(plan, 2);
+    const rondo_operand *y = rondo__cpu_output(plan, 0);
     const int64_t groups = rondo__cpu_attribute_int(plan, "group", 1);
     *p = (conv_problem){.batch = (uint64_t)x->dims[0], .w_constant = w->constant, .bias = b};
     if (groups < 1 || x->dims[1] % groups != 0 || w->dims[0] % groups != 0 || x->dims[1] / groups != w->dims[1] ||
@@ -144,7 +153,8 @@ static void conv_few_pack(const rondo__cpu_plan *plan, void *out) {
         for (uint64_t m = 0; m < c->gemm.outputs; m++) {
             for (uint64_t tap = 0; tap < c->pack_taps; tap++) {
                 for (uint64_t k = 0; k < c->pack_depth; k++)
-                    packed[(m * c->pack_taps + tap) * c->pack_depth + k] = w[m * c->w_output + tap * c->w_tap + k * c->w_k];
+                    packed[(m * c->pack_taps + tap) * c->pack_depth + k] =
+                        w[m * c->w_output + tap * c->w_tap + k * c->w_k];
             }
         }
     } else {
@@ -224,8 +234,8 @@ static rondo_status conv_plan_few(rondo__cpu_plan *plan, const conv_problem *p) 
     conv_few *c;
     rondo_status status = rondo__cpu_context(plan, sizeof *c, &c);
     if (status) return status;
-    c->gemm = (rondo__cpu_gemm){.rows = p->out[1], .outputs = p->outputs, .y_row = 1, .y_output = p->out[1],
-                                .relu = p->activation.relu};
+    c->gemm = (rondo__cpu_gemm){
+        .rows = p->out[1], .outputs = p->outputs, .y_row = 1, .y_output = p->out[1], .relu = p->activation.relu};
     if (p->out[1] == 1) c->gemm.y_row = p->outputs;
     conv_few_steps(p, c);
     rondo__cpu_gemm_blocks(plan->set, &c->gemm);
@@ -316,10 +326,19 @@ static void conv_many_pack(const rondo__cpu_plan *plan, void *out) {
 static void conv_many_shape(const rondo__cpu_plan *plan, const conv_problem *p, rondo__cpu_conv *c) {
     const uint64_t right = p->step[1];
     const uint64_t widest = plan->set->conv_tile;
-    *c = (rondo__cpu_conv){.batch = p->batch, .groups = p->groups, .channels = p->channels, .outputs = p->outputs,
-                           .height = p->size[0], .width = p->size[1], .out_height = p->out[0], .out_width = p->out[1],
-                           .pad_top = p->before[0], .pad_left = p->before[1], .step_down = p->step[0],
-                           .step_right = right, .depth = p->channels * p->kernel[0] * p->kernel[1],
+    *c = (rondo__cpu_conv){.batch = p->batch,
+                           .groups = p->groups,
+                           .channels = p->channels,
+                           .outputs = p->outputs,
+                           .height = p->size[0],
+                           .width = p->size[1],
+                           .out_height = p->out[0],
+                           .out_width = p->out[1],
+                           .pad_top = p->before[0],
+                           .pad_left = p->before[1],
+                           .step_down = p->step[0],
+                           .step_right = right,
+                           .depth = p->channels * p->kernel[0] * p->kernel[1],
                            .relu = p->activation.relu};
     c->tile = p->outputs >= widest && p->outputs % widest == 0 ? (uint32_t)widest
               : p->outputs >= 3                                ? 4

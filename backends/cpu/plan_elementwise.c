@@ -78,11 +78,11 @@ typedef struct elementwise_level {
 
 typedef struct elementwise_binary {
     rondo__cpu_binary_strip strip;
-    uint64_t count; /* of a strip */
+    uint64_t count;        /* of a strip */
     elementwise_level row; /* the level above the strip */
     rondo__cpu_activation activation;
     uint64_t total;
-    uint32_t levels; /* beyond row */
+    uint32_t levels;                         /* beyond row */
     elementwise_level level[RONDO_RANK_MAX]; /* inner to outer */
 } elementwise_binary;
 
@@ -186,7 +186,8 @@ static rondo_status elementwise_plan_binary(rondo__cpu_plan *plan) {
     const uint32_t binary = rondo__cpu_operator_find(plan->request->operator_name)->detail;
     const rondo_operand *a = rondo__cpu_input(plan, 0), *b = rondo__cpu_input(plan, 1);
     const rondo_operand *out = rondo__cpu_output(plan, 0);
-    if (!rondo__cpu_is(a, RONDO_DTYPE_F32) || !rondo__cpu_is(b, RONDO_DTYPE_F32) || !rondo__cpu_is(out, RONDO_DTYPE_F32))
+    if (!rondo__cpu_is(a, RONDO_DTYPE_F32) || !rondo__cpu_is(b, RONDO_DTYPE_F32) ||
+        !rondo__cpu_is(out, RONDO_DTYPE_F32))
         return rondo__cpu_refuse(plan, "only float32 has a fast kernel");
     elementwise_level level[RONDO_RANK_MAX + 1] = {{0, {0, 0}}};
     const uint32_t levels = elementwise_levels(a, b, out, level);
@@ -198,8 +199,11 @@ static rondo_status elementwise_plan_binary(rondo__cpu_plan *plan) {
     status = rondo__cpu_context(plan, sizeof *c, &c);
     if (status) return status;
     const uint32_t kind = level[0].step[1] == 0 ? RONDO__CPU_SCALAR_B : level[0].step[0] == 0 ? RONDO__CPU_SCALAR_A : 0;
-    *c = (elementwise_binary){.strip = plan->set->binary[binary][kind], .count = level[0].count,
-                              .row = level[1], .activation = activation, .total = rondo__cpu_elements(out)};
+    *c = (elementwise_binary){.strip = plan->set->binary[binary][kind],
+                              .count = level[0].count,
+                              .row = level[1],
+                              .activation = activation,
+                              .total = rondo__cpu_elements(out)};
     if (levels == 1) c->row = (elementwise_level){1, {level[0].step[0], level[0].step[1]}};
     for (uint32_t i = 2; i < levels; i++) c->level[c->levels++] = level[i];
     uint32_t variant = levels > 2    ? RONDO__CPU_VARIANT_BINARY_STEPS
@@ -215,15 +219,29 @@ static rondo_status elementwise_plan_binary(rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
-#define UNARY(name, id) {name, elementwise_plan_unary, RONDO__CPU_##id}
-#define BINARY(name, id) {name, elementwise_plan_binary, RONDO__CPU_##id}
+#define UNARY(name, id) \
+    { name, elementwise_plan_unary, RONDO__CPU_##id }
+#define BINARY(name, id) \
+    { name, elementwise_plan_binary, RONDO__CPU_##id }
 const rondo__cpu_operator rondo__cpu_elementwise_operators[] = {
-    UNARY("Relu", RELU), UNARY("LeakyRelu", LEAKY), UNARY("Sigmoid", SIGMOID), UNARY("Tanh", TANH),
-    UNARY("Exp", EXP),   UNARY("Log", LOG),         UNARY("Sqrt", SQRT),       UNARY("Neg", NEG),
-    UNARY("Abs", ABS),   UNARY("Reciprocal", RECIPROCAL),
-    BINARY("Add", ADD),  BINARY("Sub", SUB),        BINARY("Mul", MUL),        BINARY("Div", DIV),
-    BINARY("Max", MAX),  BINARY("Min", MIN),
-    {"Clip", elementwise_plan_clip, 0}, {"Pow", elementwise_plan_pow, 0},
+    UNARY("Relu", RELU),
+    UNARY("LeakyRelu", LEAKY),
+    UNARY("Sigmoid", SIGMOID),
+    UNARY("Tanh", TANH),
+    UNARY("Exp", EXP),
+    UNARY("Log", LOG),
+    UNARY("Sqrt", SQRT),
+    UNARY("Neg", NEG),
+    UNARY("Abs", ABS),
+    UNARY("Reciprocal", RECIPROCAL),
+    BINARY("Add", ADD),
+    BINARY("Sub", SUB),
+    BINARY("Mul", MUL),
+    BINARY("Div", DIV),
+    BINARY("Max", MAX),
+    BINARY("Min", MIN),
+    {"Clip", elementwise_plan_clip, 0},
+    {"Pow", elementwise_plan_pow, 0},
 };
 const uint32_t rondo__cpu_elementwise_operator_count =
     sizeof rondo__cpu_elementwise_operators / sizeof *rondo__cpu_elementwise_operators;

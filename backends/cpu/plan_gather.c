@@ -43,15 +43,15 @@ static int32_t gather_run_one(const void *context, const uint64_t *words) {
     unsigned char *to = RONDO__CPU_AT(unsigned char, words[2]);
     const uint64_t row = (uint64_t)c->axis * c->run;
     switch (c->run) {
-        case 4:
-            for (uint64_t o = 0; o < c->outer; o++, from += row, to += 4) memcpy(to, from, 4);
-            break;
-        case 8:
-            for (uint64_t o = 0; o < c->outer; o++, from += row, to += 8) memcpy(to, from, 8);
-            break;
-        default:
-            for (uint64_t o = 0; o < c->outer; o++, from += row, to += c->run) memcpy(to, from, c->run);
-            break;
+    case 4:
+        for (uint64_t o = 0; o < c->outer; o++, from += row, to += 4) memcpy(to, from, 4);
+        break;
+    case 8:
+        for (uint64_t o = 0; o < c->outer; o++, from += row, to += 8) memcpy(to, from, 8);
+        break;
+    default:
+        for (uint64_t o = 0; o < c->outer; o++, from += row, to += c->run) memcpy(to, from, c->run);
+        break;
     }
     return 0;
 }

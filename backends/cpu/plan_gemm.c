@@ -98,7 +98,7 @@ uint64_t rondo__cpu_gemm_packed(const rondo__cpu_set *set, const rondo__cpu_gemm
 void rondo__cpu_gemm_pack(const rondo__cpu_set *set, const rondo__cpu_gemm *gemm, const float *w, uint64_t w_output,
                           uint64_t w_tap, uint64_t w_k, float *out) {
     uint64_t m = 0;
-    for (uint32_t class = 0; class < RONDO__CPU_WIDTHS; class++) {
+    for (uint32_t class = 0; class < RONDO__CPU_WIDTHS; class ++) {
         const uint64_t columns = (uint64_t)gemm->width[class] * set->lanes;
         for (uint32_t n = gemm->number[class]; n > 0; n--, m += columns) {
             const uint64_t real = gemm->outputs - m < columns ? gemm->outputs - m : columns;
@@ -185,18 +185,24 @@ static rondo_status gemm_plan_bias(rondo__cpu_plan *plan, const gemm_problem *p,
 
 static uint32_t gemm_variant(gemm_way way, uint64_t rows) {
     switch (way) {
-        case GEMM_DOT_PACKED:
-        case GEMM_DOT: return RONDO__CPU_VARIANT_DOT;
-        case GEMM_STRIDED: return RONDO__CPU_VARIANT_GEMM_STRIDED;
-        case GEMM_REPACK: return RONDO__CPU_VARIANT_GEMM_REPACK;
-        default: break;
+    case GEMM_DOT_PACKED:
+    case GEMM_DOT: return RONDO__CPU_VARIANT_DOT;
+    case GEMM_STRIDED: return RONDO__CPU_VARIANT_GEMM_STRIDED;
+    case GEMM_REPACK: return RONDO__CPU_VARIANT_GEMM_REPACK;
+    default: break;
     }
     return rows == 1 ? RONDO__CPU_VARIANT_GEMV : rows <= 4 ? RONDO__CPU_VARIANT_GEMM_FEW : RONDO__CPU_VARIANT_GEMM;
 }
 
 static void gemm_fill_context(rondo__cpu_plan *plan, const gemm_problem *p, gemm_way way, gemm_context *c) {
-    c->gemm = (rondo__cpu_gemm){.rows = p->rows, .outputs = p->outputs, .depth = p->depth, .taps = 1,
-                                .x_row = p->x_row, .x_depth = p->x_depth, .y_row = p->outputs, .y_output = 1,
+    c->gemm = (rondo__cpu_gemm){.rows = p->rows,
+                                .outputs = p->outputs,
+                                .depth = p->depth,
+                                .taps = 1,
+                                .x_row = p->x_row,
+                                .x_depth = p->x_depth,
+                                .y_row = p->outputs,
+                                .y_output = 1,
                                 .w_depth = way == GEMM_STRIDED ? p->w_k : 0};
     rondo__cpu_gemm_blocks(plan->set, &c->gemm);
     const bool dot = way == GEMM_DOT || way == GEMM_DOT_PACKED;
@@ -211,7 +217,8 @@ static void gemm_fill_context(rondo__cpu_plan *plan, const gemm_problem *p, gemm
     c->scratch_word = GEMM_NO_WORD;
 }
 
-static rondo_status gemm_plan(rondo__cpu_plan *plan, const gemm_problem *p, const uint64_t *x_at, const uint64_t *w_at) {
+static rondo_status gemm_plan(rondo__cpu_plan *plan, const gemm_problem *p, const uint64_t *x_at,
+                              const uint64_t *w_at) {
     rondo__cpu_activation activation;
     rondo_status status = rondo__cpu_activation_read(plan, &activation);
     if (status) return status;
@@ -230,7 +237,8 @@ static rondo_status gemm_plan(rondo__cpu_plan *plan, const gemm_problem *p, cons
     if (status) return status;
     c->gemm.relu = activation.relu && !c->finish;
     if (!c->gemm.relu) c->activation = activation;
-    const uint64_t weights = way == GEMM_DOT_PACKED ? p->outputs * p->depth : rondo__cpu_gemm_packed(plan->set, &c->gemm);
+    const uint64_t weights =
+        way == GEMM_DOT_PACKED ? p->outputs * p->depth : rondo__cpu_gemm_packed(plan->set, &c->gemm);
     if (way == GEMM_REPACK) {
         plan->facts.scratch_bytes = (weights > 0 ? weights : 1) * sizeof(float);
         c->scratch_word = rondo__cpu_word_scratch(plan);
@@ -264,8 +272,7 @@ static void gemm_fill_packed(const rondo__cpu_plan *plan, void *out) {
     const uint64_t bias_at = c->bias_word == c->w_word ? c->bias_at : plan->facts.packed_bytes / sizeof(float) - 1;
     if (c->loop == plan->set->dot) {
         for (uint64_t m = 0; m < p.outputs; m++) {
-            for (uint64_t k = 0; k < p.depth; k++)
-                packed[m * p.depth + k] = p.w_constant[m * p.w_output + k * p.w_k];
+            for (uint64_t k = 0; k < p.depth; k++) packed[m * p.depth + k] = p.w_constant[m * p.w_output + k * p.w_k];
         }
     } else {
         rondo__cpu_gemm_pack(plan->set, &c->gemm, p.w_constant, p.w_output, 0, p.w_k, packed);
@@ -298,10 +305,16 @@ static rondo_status gemm_problem_gemm(rondo__cpu_plan *plan, gemm_problem *p) {
     const uint64_t outputs = (uint64_t)b->dims[!turn_b];
     if ((uint64_t)b->dims[turn_b] != depth || (uint64_t)out->dims[0] != rows || (uint64_t)out->dims[1] != outputs)
         return rondo__cpu_refuse(plan, "the shapes do not fit");
-    *p = (gemm_problem){.rows = rows, .outputs = outputs, .depth = depth,
-                        .x_row = turn_a ? 1 : depth, .x_depth = turn_a ? rows : 1,
-                        .w_output = turn_b ? depth : 1, .w_k = turn_b ? 1 : outputs,
-                        .w_constant = b->constant, .bias = rondo__cpu_input(plan, 2), .batches = 1,
+    *p = (gemm_problem){.rows = rows,
+                        .outputs = outputs,
+                        .depth = depth,
+                        .x_row = turn_a ? 1 : depth,
+                        .x_depth = turn_a ? rows : 1,
+                        .w_output = turn_b ? depth : 1,
+                        .w_k = turn_b ? 1 : outputs,
+                        .w_constant = b->constant,
+                        .bias = rondo__cpu_input(plan, 2),
+                        .batches = 1,
                         .alpha = rondo__cpu_attribute_float(plan, "alpha", 1.0f),
                         .beta = rondo__cpu_attribute_float(plan, "beta", 1.0f)};
     return RONDO_OK;
@@ -315,7 +328,8 @@ static rondo_status gemm_problem_matmul(rondo__cpu_plan *plan, gemm_problem *p) 
     const uint64_t depth = (uint64_t)a->dims[a->rank - 1];
     const uint64_t outputs = b->rank > 1 ? (uint64_t)b->dims[b->rank - 1] : 1;
     uint64_t rows = a->rank > 1 ? (uint64_t)a->dims[a->rank - 2] : 1;
-    if ((uint64_t)b->dims[b->rank > 1 ? b->rank - 2 : 0] != depth) return rondo__cpu_refuse(plan, "the shapes do not fit");
+    if ((uint64_t)b->dims[b->rank > 1 ? b->rank - 2 : 0] != depth)
+        return rondo__cpu_refuse(plan, "the shapes do not fit");
     const uint64_t total = rondo__cpu_elements(out), w_matrices = b->rank > 2 ? rondo__cpu_span(b, 0, b->rank - 2) : 1;
     const uint64_t x_matrices = a->rank > 2 ? rondo__cpu_span(a, 0, a->rank - 2) : 1;
     uint64_t batches = 1;
@@ -326,9 +340,18 @@ static rondo_status gemm_problem_matmul(rondo__cpu_plan *plan, gemm_problem *p) 
         batches = total / (rows * outputs);
     }
     if (batches * rows * outputs != total) return rondo__cpu_refuse(plan, "the shapes do not fit");
-    *p = (gemm_problem){.rows = rows, .outputs = outputs, .depth = depth, .x_row = depth, .x_depth = 1,
-                        .w_output = 1, .w_k = outputs, .w_constant = w_matrices == 1 ? b->constant : NULL,
-                        .bias = rondo__cpu_input(plan, 2), .batches = batches, .alpha = 1.0f, .beta = 1.0f};
+    *p = (gemm_problem){.rows = rows,
+                        .outputs = outputs,
+                        .depth = depth,
+                        .x_row = depth,
+                        .x_depth = 1,
+                        .w_output = 1,
+                        .w_k = outputs,
+                        .w_constant = w_matrices == 1 ? b->constant : NULL,
+                        .bias = rondo__cpu_input(plan, 2),
+                        .batches = batches,
+                        .alpha = 1.0f,
+                        .beta = 1.0f};
     if (outputs == 1) p->w_output = depth, p->w_k = 1; /* a column is a row too */
     return RONDO_OK;
 }

@@ -11,8 +11,8 @@ typedef struct lstm_context {
     rondo__cpu_lstm_step step;
     rondo__cpu_lstm_size size;
     uint64_t sequence, batch;
-    uint32_t packed_word, scratch_word; /* scratch: zeros [hidden], h [2][batch][hidden], c [batch][hidden] */
-    uint32_t h_word, c_word;            /* first state; absent: zeros */
+    uint32_t packed_word, scratch_word;  /* scratch: zeros [hidden], h [2][batch][hidden], c [batch][hidden] */
+    uint32_t h_word, c_word;             /* first state; absent: zeros */
     uint32_t y_word, y_h_word, y_c_word; /* absent: not wanted */
 } lstm_context;
 
@@ -112,12 +112,26 @@ static bool lstm_lengths_whole(const rondo_operand *lengths, uint64_t batch, int
     return true;
 }
 
+static rondo_status lstm_check_outputs(const rondo__cpu_plan *plan, uint64_t sequence, uint64_t batch,
+                                       uint64_t hidden) {
+    const rondo_operand *y = rondo__cpu_output(plan, 0), *y_h = rondo__cpu_output(plan, 1);
+    const rondo_operand *y_c = rondo__cpu_output(plan, 2);
+    if ((y && (y->dtype != RONDO_DTYPE_F32 || rondo__cpu_elements(y) != sequence * batch * hidden)) ||
+        (y_h && !lstm_is(y_h, 3, 1, batch, hidden)) || (y_c && !lstm_is(y_c, 3, 1, batch, hidden)))
+        return rondo__cpu_refuse(plan, "the outputs' shapes do not fit");
+    return RONDO_OK;
+}
+
 static rondo_status lstm_check(const rondo__cpu_plan *plan, uint64_t hidden) {
     const rondo_operand *x = rondo__cpu_input(plan, 0), *w = rondo__cpu_input(plan, 1), *r = rondo__cpu_input(plan, 2);
     const rondo_operand *b = rondo__cpu_input(plan, 3), *h = rondo__cpu_input(plan, 5), *c = rondo__cpu_input(plan, 6);
     if (x->dtype != RONDO_DTYPE_F32 || x->rank != 3) return rondo__cpu_refuse(plan, "X is not float32 of rank 3");
     const uint64_t sequence = (uint64_t)x->dims[0], batch = (uint64_t)x->dims[1], input = (uint64_t)x->dims[2];
+    uint64_t state, all;
     if (sequence == 0 || batch == 0 || hidden == 0) return rondo__cpu_refuse(plan, "an empty sequence");
+    if (__builtin_mul_overflow(batch, hidden, &state) || __builtin_mul_overflow(state, sequence, &all) ||
+        all > (uint64_t)1 << 56)
+        return rondo__cpu_refuse(plan, "the state is too large");
     if (!lstm_is(w, 3, 1, LSTM_GATES * hidden, input) || !lstm_is(r, 3, 1, LSTM_GATES * hidden, hidden) ||
         (b && !lstm_is(b, 2, 1, 2 * LSTM_GATES * hidden, 0)) || (h && !lstm_is(h, 3, 1, batch, hidden)) ||
         (c && !lstm_is(c, 3, 1, batch, hidden)))
@@ -127,12 +141,7 @@ static rondo_status lstm_check(const rondo__cpu_plan *plan, uint64_t hidden) {
     if (rondo__cpu_input(plan, 7)) return rondo__cpu_refuse(plan, "peepholes have no fast kernel");
     if (!lstm_lengths_whole(rondo__cpu_input(plan, 4), batch, x->dims[0]))
         return rondo__cpu_refuse(plan, "sequences of different lengths have no fast kernel");
-    const rondo_operand *y = rondo__cpu_output(plan, 0), *y_h = rondo__cpu_output(plan, 1);
-    const rondo_operand *y_c = rondo__cpu_output(plan, 2);
-    if ((y && (y->dtype != RONDO_DTYPE_F32 || rondo__cpu_elements(y) != sequence * batch * hidden)) ||
-        (y_h && !lstm_is(y_h, 3, 1, batch, hidden)) || (y_c && !lstm_is(y_c, 3, 1, batch, hidden)))
-        return rondo__cpu_refuse(plan, "the outputs' shapes do not fit");
-    return RONDO_OK;
+    return lstm_check_outputs(plan, sequence, batch, hidden);
 }
 
 static rondo_status lstm_plan(rondo__cpu_plan *plan) {
@@ -148,8 +157,10 @@ static rondo_status lstm_plan(rondo__cpu_plan *plan) {
     if (status) return status;
     const uint64_t batch = (uint64_t)x->dims[1], units = 2u * plan->set->lanes;
     const uint64_t blocks = (hidden + units - 1) / units;
-    *c = (lstm_context){.step = plan->set->lstm, .size = {(uint64_t)x->dims[2], hidden},
-                        .sequence = (uint64_t)x->dims[0], .batch = batch};
+    *c = (lstm_context){.step = plan->set->lstm,
+                        .size = {(uint64_t)x->dims[2], hidden},
+                        .sequence = (uint64_t)x->dims[0],
+                        .batch = batch};
     plan->facts.scratch_bytes = (hidden + 3 * batch * hidden) * sizeof(float);
     plan->facts.packed_bytes = blocks * units * LSTM_GATES * (1 + c->size.input + hidden) * sizeof(float);
     plan->facts.absorbed_inputs = 2 | 4;

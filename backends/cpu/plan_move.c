@@ -73,7 +73,8 @@ static rondo_status move_check(rondo__cpu_plan *plan, uint32_t least, uint32_t m
     if (*size == 0) return rondo__cpu_refuse(plan, "elements that are not whole bytes have no fast kernel");
     for (uint32_t i = 0; i < plan->request->output_count; i++) {
         const rondo_operand *out = rondo__cpu_output(plan, i);
-        if (!out || out->dtype != in->dtype) return rondo__cpu_refuse(plan, "output %u has another type than the input", i);
+        if (!out || out->dtype != in->dtype)
+            return rondo__cpu_refuse(plan, "output %u has another type than the input", i);
     }
     return RONDO_OK;
 }
@@ -193,6 +194,14 @@ static rondo_status move_plan_slice(rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
+static bool move_part_fits(const rondo_operand *part, const rondo_operand *whole, int32_t axis) {
+    if (!part || part->rank != whole->rank || part->dtype != whole->dtype) return false;
+    for (int32_t d = 0; d < whole->rank; d++) {
+        if (d != axis && part->dims[d] != whole->dims[d]) return false;
+    }
+    return true;
+}
+
 /* Split and Concat: the whole on one side, parts along an axis on the other. */
 static rondo_status move_plan_parts(rondo__cpu_plan *plan, bool split) {
     const rondo_kernel_request *request = plan->request;
@@ -212,11 +221,7 @@ static rondo_status move_plan_parts(rondo__cpu_plan *plan, bool split) {
     rondo__cpu_move_compact(whole->rank, whole->dims, strides);
     for (uint32_t i = 0; i < parts; i++) {
         const rondo_operand *part = split ? rondo__cpu_output(plan, i) : rondo__cpu_input(plan, i);
-        if (!part || part->rank != whole->rank || part->dtype != whole->dtype)
-            return rondo__cpu_refuse(plan, "part %u does not fit the whole", i);
-        for (int32_t d = 0; d < whole->rank; d++) {
-            if (d != axis && part->dims[d] != whole->dims[d]) return rondo__cpu_refuse(plan, "part %u does not fit", i);
-        }
+        if (!move_part_fits(part, whole, axis)) return rondo__cpu_refuse(plan, "part %u does not fit the whole", i);
         rondo__cpu_move *m = &c->moves[i];
         int64_t own[RONDO_RANK_MAX];
         rondo__cpu_move_compact(part->rank, part->dims, own);
@@ -233,13 +238,9 @@ static rondo_status move_plan_parts(rondo__cpu_plan *plan, bool split) {
     return RONDO_OK;
 }
 
-static rondo_status move_plan_split(rondo__cpu_plan *plan) {
-    return move_plan_parts(plan, true);
-}
+static rondo_status move_plan_split(rondo__cpu_plan *plan) { return move_plan_parts(plan, true); }
 
-static rondo_status move_plan_concat(rondo__cpu_plan *plan) {
-    return move_plan_parts(plan, false);
-}
+static rondo_status move_plan_concat(rondo__cpu_plan *plan) { return move_plan_parts(plan, false); }
 
 static rondo_status move_plan_expand(rondo__cpu_plan *plan) {
     uint64_t size;
@@ -253,7 +254,8 @@ static rondo_status move_plan_expand(rondo__cpu_plan *plan) {
     for (int32_t d = 0; d < out->rank; d++) {
         const int32_t mine = d - (out->rank - in->rank);
         const int64_t dim = mine < 0 ? 1 : in->dims[mine];
-        if (dim != 1 && dim != out->dims[d]) return rondo__cpu_refuse(plan, "the input does not broadcast to the output");
+        if (dim != 1 && dim != out->dims[d])
+            return rondo__cpu_refuse(plan, "the input does not broadcast to the output");
         from[d] = dim == 1 ? 0 : own[mine];
     }
     move_context *c;
@@ -266,7 +268,8 @@ static rondo_status move_plan_expand(rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
-#define MOVE_VIEW(name) {name, move_plan_view, 0}
+#define MOVE_VIEW(name) \
+    { name, move_plan_view, 0 }
 const rondo__cpu_operator rondo__cpu_move_operators[] = {
     MOVE_VIEW("Reshape"),
     MOVE_VIEW("Identity"),

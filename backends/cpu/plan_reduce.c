@@ -79,16 +79,22 @@ static rondo_status reduce_plan(rondo__cpu_plan *plan) {
         size[part] *= (uint64_t)in->dims[d];
     }
     if (size[1] == 0) return rondo__cpu_refuse(plan, "a reduction of no numbers has no fast kernel");
-    if (rondo__cpu_elements(out) != size[0] * size[2]) return rondo__cpu_refuse(plan, "the output's shape does not fit");
+    if (rondo__cpu_elements(out) != size[0] * size[2])
+        return rondo__cpu_refuse(plan, "the output's shape does not fit");
     reduce_context *c;
     status = rondo__cpu_context(plan, sizeof *c, &c);
     if (status) return status;
     const uint32_t kind = rondo__cpu_operator_find(plan->request->operator_name)->detail;
-    *c = (reduce_context){.set = plan->set, .row = kind == REDUCE_MAX ? plan->set->maximum : plan->set->sum,
-                          .outer = size[0], .reduced = size[1], .inner = size[2], .out = rondo__cpu_word_out(plan, 0),
-                          .mean = kind == REDUCE_MEAN, .divisor = kind == REDUCE_MEAN ? (float)size[1] : 1.0f,
-                          .fold = plan->set->binary[kind == REDUCE_MAX ? RONDO__CPU_MAX : RONDO__CPU_ADD]
-                                                   [RONDO__CPU_BOTH]};
+    *c = (reduce_context){.set = plan->set,
+                          .row = kind == REDUCE_MAX ? plan->set->maximum : plan->set->sum,
+                          .outer = size[0],
+                          .reduced = size[1],
+                          .inner = size[2],
+                          .out = rondo__cpu_word_out(plan, 0),
+                          .mean = kind == REDUCE_MEAN,
+                          .divisor = kind == REDUCE_MEAN ? (float)size[1] : 1.0f,
+                          .fold =
+                              plan->set->binary[kind == REDUCE_MAX ? RONDO__CPU_MAX : RONDO__CPU_ADD][RONDO__CPU_BOTH]};
     if (size[2] == 0) c->outer = 0;
     if (rondo__cpu_input(plan, 1)) plan->facts.absorbed_inputs = 2;
     plan->kernel.function = size[2] == 1 ? reduce_lanes_run : reduce_rows_run;

@@ -27,8 +27,8 @@ rondo_status rondo__cpu_context(rondo__cpu_plan *plan, uint64_t bytes, void *out
     unsigned char *block = NULL;
     if (bytes <= INT64_MAX / 2) block = allocator->reallocate(allocator->self, NULL, 0, (size_t)total, 64);
     if (!block) {
-        return RONDO_PLUGIN_FAIL(plan->host, OUT_OF_MEMORY, KERNEL, "cpu: no memory for a kernel's context of %llu bytes",
-                                 (unsigned long long)bytes);
+        return RONDO_PLUGIN_FAIL(plan->host, OUT_OF_MEMORY, KERNEL,
+                                 "cpu: no memory for a kernel's context of %llu bytes", (unsigned long long)bytes);
     }
     memset(block, 0, (size_t)total);
     memcpy(block, &total, sizeof total);
@@ -92,9 +92,7 @@ const rondo_operand *rondo__cpu_output(const rondo__cpu_plan *plan, uint32_t ind
     return operand->dtype == RONDO_DTYPE_UNDEFINED ? NULL : operand;
 }
 
-bool rondo__cpu_is(const rondo_operand *operand, rondo_dtype dtype) {
-    return operand && operand->dtype == dtype;
-}
+bool rondo__cpu_is(const rondo_operand *operand, rondo_dtype dtype) { return operand && operand->dtype == dtype; }
 
 uint64_t rondo__cpu_span(const rondo_operand *operand, int32_t from, int32_t to) {
     uint64_t n = 1;
@@ -102,27 +100,25 @@ uint64_t rondo__cpu_span(const rondo_operand *operand, int32_t from, int32_t to)
     return n;
 }
 
-uint64_t rondo__cpu_elements(const rondo_operand *operand) {
-    return rondo__cpu_span(operand, 0, operand->rank);
-}
+uint64_t rondo__cpu_elements(const rondo_operand *operand) { return rondo__cpu_span(operand, 0, operand->rank); }
 
 uint64_t rondo__cpu_element_size(rondo_dtype dtype) {
     switch (dtype) {
-        case RONDO_DTYPE_U8:
-        case RONDO_DTYPE_I8:
-        case RONDO_DTYPE_BOOL: return 1;
-        case RONDO_DTYPE_U16:
-        case RONDO_DTYPE_I16:
-        case RONDO_DTYPE_F16:
-        case RONDO_DTYPE_BF16: return 2;
-        case RONDO_DTYPE_F32:
-        case RONDO_DTYPE_I32:
-        case RONDO_DTYPE_U32: return 4;
-        case RONDO_DTYPE_F64:
-        case RONDO_DTYPE_I64:
-        case RONDO_DTYPE_U64:
-        case RONDO_DTYPE_C64: return 8;
-        default: return 0;
+    case RONDO_DTYPE_U8:
+    case RONDO_DTYPE_I8:
+    case RONDO_DTYPE_BOOL: return 1;
+    case RONDO_DTYPE_U16:
+    case RONDO_DTYPE_I16:
+    case RONDO_DTYPE_F16:
+    case RONDO_DTYPE_BF16: return 2;
+    case RONDO_DTYPE_F32:
+    case RONDO_DTYPE_I32:
+    case RONDO_DTYPE_U32: return 4;
+    case RONDO_DTYPE_F64:
+    case RONDO_DTYPE_I64:
+    case RONDO_DTYPE_U64:
+    case RONDO_DTYPE_C64: return 8;
+    default: return 0;
     }
 }
 
@@ -225,7 +221,8 @@ rondo_status rondo__cpu_activation_read(const rondo__cpu_plan *plan, rondo__cpu_
         out_activation->strip = plan->set->unary[known[i].unary];
         out_activation->relu = known[i].unary == RONDO__CPU_RELU;
         const bool clip = known[i].unary == RONDO__CPU_CLIP;
-        out_activation->parameter[0] = rondo__cpu_attribute_float(plan, "rondo.alpha", clip ? -__builtin_inff() : 0.01f);
+        out_activation->parameter[0] =
+            rondo__cpu_attribute_float(plan, "rondo.alpha", clip ? -__builtin_inff() : 0.01f);
         out_activation->parameter[1] = rondo__cpu_attribute_float(plan, "rondo.beta", __builtin_inff());
         return RONDO_OK;
     }

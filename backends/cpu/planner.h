@@ -30,7 +30,7 @@ typedef struct rondo__cpu_operator {
 
 /* The operators of each family; catalogue.c looks through all of them. */
 #define RONDO__CPU_FAMILIES(X) X(contract) X(elementwise) X(gemm) X(conv) X(lstm) X(reduce) X(move) X(gather) X(cast)
-#define RONDO_X(family)                                                  \
+#define RONDO_X(family)                                                 \
     extern const rondo__cpu_operator rondo__cpu_##family##_operators[]; \
     extern const uint32_t rondo__cpu_##family##_operator_count;
 RONDO__CPU_FAMILIES(RONDO_X)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gemm and MatMul against the reference on random shapes, for every kernel set that runs here. */
-#include "compare.h"
+#include "compare_testing.h"
 
 /* Sums of `depth` products of numbers below 4: the bound grows with the depth. */
-static double product_bound(uint64_t depth) {
-    return 1e-7 * (10.0 + (double)depth);
-}
+static double product_bound(uint64_t depth) { return 1e-7 * (10.0 + (double)depth); }
 
 static const char *const product_activations[] = {NULL, "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip"};
 
@@ -31,12 +29,12 @@ static void product_gemm_once(compare *c) {
     compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){turn_b ? n : k, turn_b ? k : n}, compare_random(c, 3) > 0);
     const bool constant = compare_random(c, 2);
     switch (compare_random(c, 6)) {
-        case 0: compare_in(c, RONDO_DTYPE_F32, 1, (int64_t[]){n}, constant); break;
-        case 1: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){1, n}, constant); break;
-        case 2: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){m, 1}, constant); break;
-        case 3: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){m, n}, constant); break;
-        case 4: compare_in(c, RONDO_DTYPE_F32, 0, NULL, constant); break;
-        default: break;
+    case 0: compare_in(c, RONDO_DTYPE_F32, 1, (int64_t[]){n}, constant); break;
+    case 1: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){1, n}, constant); break;
+    case 2: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){m, 1}, constant); break;
+    case 3: compare_in(c, RONDO_DTYPE_F32, 2, (int64_t[]){m, n}, constant); break;
+    case 4: compare_in(c, RONDO_DTYPE_F32, 0, NULL, constant); break;
+    default: break;
     }
     if (turn_a) compare_int(c, "transA", 1);
     if (turn_b) compare_int(c, "transB", 1);

@@ -24,9 +24,7 @@ static const rondo__cpu_set *const set_all[] = {
 };
 enum { SET_COUNT = sizeof set_all / sizeof *set_all };
 
-const rondo__cpu_set *rondo__cpu_set_at(uint32_t index) {
-    return index < SET_COUNT ? set_all[index] : NULL;
-}
+const rondo__cpu_set *rondo__cpu_set_at(uint32_t index) { return index < SET_COUNT ? set_all[index] : NULL; }
 
 bool rondo__cpu_set_runs(const rondo__cpu_set *set) {
     if (set == &rondo__cpu_set_base) return true;
@@ -56,5 +54,6 @@ rondo_status rondo__cpu_set_choose(const rondo_host_api *host, const char *name,
                                      "RONDO_CPU_KERNELS=%s: this processor cannot run that kernel set", name);
     }
     return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, KERNEL,
-                             "RONDO_CPU_KERNELS=%s: there is no such kernel set in this build; use base, v3 or v4", name);
+                             "RONDO_CPU_KERNELS=%s: there is no such kernel set in this build; use base, v3 or v4",
+                             name);
 }

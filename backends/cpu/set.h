@@ -30,8 +30,7 @@ typedef void (*rondo__cpu_binary_strip)(const float *a, const float *b, float *y
     X(RECIPROCAL, reciprocal) \
     X(CLIP, clip)             \
     X(SQUARE, square)         \
-    X(ROOT, root)             \
-    X(AFFINE, affine)
+    X(ROOT, root)
 #define RONDO__CPU_BINARIES(X) \
     X(ADD, add)                \
     X(SUB, sub)                \
@@ -67,7 +66,7 @@ typedef struct rondo__cpu_gemm {
     uint64_t y_row, y_output;       /* y_output is 1, or the results of a tile are transposed on the way out */
     uint64_t w_depth;               /* strided weights: the row's length; 0: packed */
     uint32_t width[RONDO__CPU_WIDTHS], number[RONDO__CPU_WIDTHS]; /* block widths in vectors, and how many of each */
-    uint32_t relu;                  /* applied to the result */
+    uint32_t relu;                                                /* applied to the result */
     uint32_t reserved;
 } rondo__cpu_gemm;
 
@@ -85,10 +84,10 @@ typedef struct rondo__cpu_conv {
     uint64_t height, width;                    /* input */
     uint64_t out_height, out_width;
     uint64_t pad_top, pad_left;
-    uint64_t step_down, step_right; /* strides */
+    uint64_t step_down, step_right;                    /* strides */
     uint64_t padded_height, phase_width, pitch, plane; /* scratch: rows, floats a phase, a row, a channel */
-    uint64_t depth;                 /* channels * taps */
-    uint32_t tile;                  /* outputs of a block of packed weights: [block][depth][tile] */
+    uint64_t depth;                                    /* channels * taps */
+    uint32_t tile;                                     /* outputs of a block of packed weights: [block][depth][tile] */
     uint32_t relu;
     const int32_t *offset;
 } rondo__cpu_conv;
@@ -114,23 +113,23 @@ typedef void (*rondo__cpu_lstm_step)(const rondo__cpu_lstm_size *size, const flo
 /* ------------------------------------------------------------------------------------------------------- set */
 
 /* What was picked and why, for people who read a plan. */
-#define RONDO__CPU_VARIANTS(X)                                                                \
-    X(UNARY, "elementwise, one strip")                                                        \
-    X(BINARY, "elementwise, one strip")                                                       \
-    X(BINARY_ROWS, "elementwise, a strip a row")                                              \
-    X(BINARY_STEPS, "elementwise, strips under broadcast")                                    \
-    X(GEMV, "gemv, outputs in lanes, weights packed")                                         \
-    X(GEMM_FEW, "gemm of 2 to 4 rows, outputs in lanes, weights packed")                      \
-    X(GEMM, "gemm in tiles, weights packed")                                                  \
-    X(GEMM_STRIDED, "gemm of few rows, weights read where they are")                          \
-    X(GEMM_REPACK, "gemm in tiles, weights packed at every run")                              \
-    X(DOT, "dot products, depth in lanes")                                                    \
-    X(CONV_FEW, "convolution with few columns, outputs in lanes")                             \
-    X(CONV_FEW_TURNED, "convolution with few columns, outputs in lanes, input turned")        \
-    X(CONV, "convolution, space in lanes")                                                    \
-    X(LSTM, "lstm, one product over input and state, cell in registers")                      \
-    X(SOFTMAX, "softmax, rows in lanes")                                                      \
-    X(REDUCE, "reduction along lanes")                                                        \
+#define RONDO__CPU_VARIANTS(X)                                                         \
+    X(UNARY, "elementwise, one strip")                                                 \
+    X(BINARY, "elementwise, one strip")                                                \
+    X(BINARY_ROWS, "elementwise, a strip a row")                                       \
+    X(BINARY_STEPS, "elementwise, strips under broadcast")                             \
+    X(GEMV, "gemv, outputs in lanes, weights packed")                                  \
+    X(GEMM_FEW, "gemm of 2 to 4 rows, outputs in lanes, weights packed")               \
+    X(GEMM, "gemm in tiles, weights packed")                                           \
+    X(GEMM_STRIDED, "gemm of few rows, weights read where they are")                   \
+    X(GEMM_REPACK, "gemm in tiles, weights packed at every run")                       \
+    X(DOT, "dot products, depth in lanes")                                             \
+    X(CONV_FEW, "convolution with few columns, outputs in lanes")                      \
+    X(CONV_FEW_TURNED, "convolution with few columns, outputs in lanes, input turned") \
+    X(CONV, "convolution, space in lanes")                                             \
+    X(LSTM, "lstm, one product over input and state, cell in registers")               \
+    X(SOFTMAX, "softmax, rows in lanes")                                               \
+    X(REDUCE, "reduction along lanes")                                                 \
     X(REDUCE_ROWS, "reduction of rows")
 
 enum {
@@ -143,10 +142,10 @@ typedef struct rondo__cpu_set {
     const char *name;       /* "v3" */
     const char *kernel_set; /* "cpu.v3.1": tag of the packed forms */
     uint32_t lanes;
-    uint32_t wide_one, wide_two, wide_more; /* vectors of the widest block for 1, 2 and more rows */
-    uint32_t conv_tile;                     /* outputs of a convolution's tile */
-    uint32_t conv_vectors;                  /* vectors of a convolution's tile */
-    const rondo__cpu_unary_strip *unary;                      /* [RONDO__CPU_UNARY_COUNT] */
+    uint32_t wide_one, wide_two, wide_more;                    /* vectors of the widest block for 1, 2 and more rows */
+    uint32_t conv_tile;                                        /* outputs of a convolution's tile */
+    uint32_t conv_vectors;                                     /* vectors of a convolution's tile */
+    const rondo__cpu_unary_strip *unary;                       /* [RONDO__CPU_UNARY_COUNT] */
     const rondo__cpu_binary_strip (*binary)[RONDO__CPU_KINDS]; /* [RONDO__CPU_BINARY_COUNT] */
     rondo__cpu_gemm_loop gemm;
     rondo__cpu_gemm_loop dot; /* weights as [outputs][taps * depth] rows, x_depth 1 */

@@ -68,10 +68,10 @@ V_INLINE void conv_tile_body(const rondo__cpu_conv *c, const float *x, const flo
     }
 }
 
-#define CONV_TILE(tile, vectors, chains)                                                                            \
-    static void conv_tile_##tile##x##vectors(const rondo__cpu_conv *c, const float *x, const float *w,              \
-                                             const float *bias, float *y, size_t outputs, size_t left) {            \
-        conv_tile_body(c, x, w, bias, y, outputs, left, tile, vectors, chains);                                     \
+#define CONV_TILE(tile, vectors, chains)                                                                 \
+    static void conv_tile_##tile##x##vectors(const rondo__cpu_conv *c, const float *x, const float *w,   \
+                                             const float *bias, float *y, size_t outputs, size_t left) { \
+        conv_tile_body(c, x, w, bias, y, outputs, left, tile, vectors, chains);                          \
     }
 
 CONV_TILE(1, 1, 4)
@@ -125,7 +125,8 @@ static void conv_group(const rondo__cpu_conv *c, const float *w, const float *bi
     const size_t across = (size_t)V_CONV_VECTORS * V_LANES;
     for (size_t row = 0; row < c->out_height; row++) {
         for (size_t n = 0; n < c->out_width; n += across) {
-            const size_t left = c->out_width - n, vectors = left >= across ? V_CONV_VECTORS : (left + V_LANES - 1) / V_LANES;
+            const size_t left = c->out_width - n,
+                         vectors = left >= across ? V_CONV_VECTORS : (left + V_LANES - 1) / V_LANES;
             const float *x = scratch + row * c->step_down * c->pitch + n, *block = w;
             float *out = y + row * c->out_width + n;
             const conv_tile run = conv_tiles[c->tile][vectors - 1];

@@ -4,19 +4,19 @@
 #include "kernels.h"
 #include "vmath.h"
 
-#define UNARY_STRIP(name, expression)                                                               \
-    static void unary_##name(const float *x, float *y, size_t count, const float *parameter) {      \
-        const vf p = v_set(parameter[0]), q = v_set(parameter[1]);                                  \
-        (void)p, (void)q;                                                                           \
-        size_t i = 0;                                                                               \
-        for (; i + V_LANES <= count; i += V_LANES) {                                                \
-            vf a = v_load(x + i);                                                                   \
-            v_store(y + i, expression);                                                             \
-        }                                                                                           \
-        if (i < count) {                                                                            \
-            vf a = v_load_part(x + i, count - i);                                                   \
-            v_store_part(y + i, expression, count - i);                                             \
-        }                                                                                           \
+#define UNARY_STRIP(name, expression)                                                          \
+    static void unary_##name(const float *x, float *y, size_t count, const float *parameter) { \
+        const vf p = v_set(parameter[0]), q = v_set(parameter[1]);                             \
+        (void)p, (void)q;                                                                      \
+        size_t i = 0;                                                                          \
+        for (; i + V_LANES <= count; i += V_LANES) {                                           \
+            vf a = v_load(x + i);                                                              \
+            v_store(y + i, expression);                                                        \
+        }                                                                                      \
+        if (i < count) {                                                                       \
+            vf a = v_load_part(x + i, count - i);                                              \
+            v_store_part(y + i, expression, count - i);                                        \
+        }                                                                                      \
     }
 
 /* Pow with exponent 1/2: as Sqrt, but +0 for -0 and +infinity for -infinity. */
@@ -25,13 +25,9 @@ V_INLINE vf elementwise_root(vf a) {
     return v_select((vi)(a == -infinite), infinite, v_sqrt(a) + v_set(0.0f));
 }
 
-V_INLINE vf elementwise_max(vf a, vf b) {
-    return v_select(v_is_nan(a), a, v_max(a, b));
-}
+V_INLINE vf elementwise_max(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
-V_INLINE vf elementwise_min(vf a, vf b) {
-    return v_select(v_is_nan(a), a, v_min(a, b));
-}
+V_INLINE vf elementwise_min(vf a, vf b) { return v_select(v_is_nan(a), a, v_min(a, b)); }
 
 UNARY_STRIP(relu, v_relu(a))
 UNARY_STRIP(leaky, v_select((vi)(a < v_set(0.0f)), a *p, a))
@@ -46,7 +42,6 @@ UNARY_STRIP(reciprocal, v_set(1.0f) / a)
 UNARY_STRIP(clip, v_min(q, v_max(p, a)))
 UNARY_STRIP(square, a *a)
 UNARY_STRIP(root, elementwise_root(a))
-UNARY_STRIP(affine, v_fma(a, p, q))
 
 #define BINARY_LOOP(name, count, load_a, load_b, part_a, part_b, expression) \
     size_t i = 0;                                                            \
@@ -59,18 +54,18 @@ UNARY_STRIP(affine, v_fma(a, p, q))
         v_store_part(y + i, expression, count - i);                          \
     }
 
-#define BINARY_STRIPS(name, expression)                                                                            \
-    static void binary_##name(const float *x, const float *z, float *y, size_t count) {                            \
-        BINARY_LOOP(name, count, v_load(x + i), v_load(z + i), v_load_part(x + i, count - i),                      \
-                    v_load_part(z + i, count - i), expression)                                                     \
-    }                                                                                                              \
-    static void binary_##name##_scalar_b(const float *x, const float *z, float *y, size_t count) {                 \
-        const vf one = v_set(*z);                                                                                  \
-        BINARY_LOOP(name, count, v_load(x + i), one, v_load_part(x + i, count - i), one, expression)               \
-    }                                                                                                              \
-    static void binary_##name##_scalar_a(const float *x, const float *z, float *y, size_t count) {                 \
-        const vf one = v_set(*x);                                                                                  \
-        BINARY_LOOP(name, count, one, v_load(z + i), one, v_load_part(z + i, count - i), expression)               \
+#define BINARY_STRIPS(name, expression)                                                              \
+    static void binary_##name(const float *x, const float *z, float *y, size_t count) {              \
+        BINARY_LOOP(name, count, v_load(x + i), v_load(z + i), v_load_part(x + i, count - i),        \
+                    v_load_part(z + i, count - i), expression)                                       \
+    }                                                                                                \
+    static void binary_##name##_scalar_b(const float *x, const float *z, float *y, size_t count) {   \
+        const vf one = v_set(*z);                                                                    \
+        BINARY_LOOP(name, count, v_load(x + i), one, v_load_part(x + i, count - i), one, expression) \
+    }                                                                                                \
+    static void binary_##name##_scalar_a(const float *x, const float *z, float *y, size_t count) {   \
+        const vf one = v_set(*x);                                                                    \
+        BINARY_LOOP(name, count, one, v_load(z + i), one, v_load_part(z + i, count - i), expression) \
     }
 
 BINARY_STRIPS(add, a + b)

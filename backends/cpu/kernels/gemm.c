@@ -77,10 +77,10 @@ V_INLINE void gemm_tile_body(const rondo__cpu_gemm *g, const float *x, const flo
     }
 }
 
-#define GEMM_TILE(rows, vectors, chains)                                                                       \
+#define GEMM_TILE(rows, vectors, chains)                                                                            \
     static void gemm_tile_##rows##x##vectors(const rondo__cpu_gemm *g, const float *x, const float *w, size_t step, \
-                                             const float *bias, float *y, size_t y_row, size_t left) {         \
-        gemm_tile_body(g, x, w, step, bias, y, y_row, left, rows, vectors, chains);                            \
+                                             const float *bias, float *y, size_t y_row, size_t left) {              \
+        gemm_tile_body(g, x, w, step, bias, y, y_row, left, rows, vectors, chains);                                 \
     }
 
 GEMM_TILE(1, 8, 1)
@@ -147,7 +147,7 @@ static void gemm_scatter(const float *tile, float *y, size_t rows, size_t column
 void V_NAME(gemm)(const rondo__cpu_gemm *g, const float *x, const float *w, const float *bias, float *y) {
     float tile[RONDO__CPU_ROWS * V_WIDEST * V_LANES];
     size_t m = 0;
-    for (size_t class = 0; class < RONDO__CPU_WIDTHS; class++) {
+    for (size_t class = 0; class < RONDO__CPU_WIDTHS; class ++) {
         const size_t width = g->width[class], columns = width * V_LANES;
         for (uint32_t n = g->number[class]; n > 0; n--) {
             const float *panel = g->w_depth ? w + m : w;

@@ -19,9 +19,7 @@ float V_NAME(sum)(const float *x, size_t count) {
 }
 
 /* NaN wins: a lane that has met one keeps it. */
-V_INLINE vf reduce_max(vf a, vf b) {
-    return v_select(v_is_nan(a), a, v_max(a, b));
-}
+V_INLINE vf reduce_max(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
 float V_NAME(maximum)(const float *x, size_t count) {
     vf a = v_set(-__builtin_inff());

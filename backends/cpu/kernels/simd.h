@@ -74,13 +74,9 @@ typedef float v4f_loose __attribute__((vector_size(16), aligned(4), may_alias));
 #define V_KEEP(a) ((void)0)
 #endif
 
-V_INLINE vf v_load(const float *p) {
-    return *(const vf_loose *)p;
-}
+V_INLINE vf v_load(const float *p) { return *(const vf_loose *)p; }
 
-V_INLINE void v_store(float *p, vf a) {
-    *(vf_loose *)p = a;
-}
+V_INLINE void v_store(float *p, vf a) { *(vf_loose *)p = a; }
 
 V_INLINE vf v_set(float s) {
 #if V_LANES == 16
@@ -194,18 +190,12 @@ V_INLINE vf v_sqrt(vf a) {
 #endif
 }
 
-V_INLINE vf v_abs(vf a) {
-    return (vf)((vi)a & v_seti(0x7fffffff));
-}
+V_INLINE vf v_abs(vf a) { return (vf)((vi)a & v_seti(0x7fffffff)); }
 
-V_INLINE vi v_is_nan(vf a) {
-    return (vi)(a != a);
-}
+V_INLINE vi v_is_nan(vf a) { return (vi)(a != a); }
 
 /* Negative becomes 0; NaN and -0 stay. */
-V_INLINE vf v_relu(vf a) {
-    return v_max(v_set(0.0f), a);
-}
+V_INLINE vf v_relu(vf a) { return v_max(v_set(0.0f), a); }
 
 V_INLINE float v_sum(vf a) {
     float part[V_LANES];

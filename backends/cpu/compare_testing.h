@@ -38,10 +38,10 @@ typedef struct compare {
     compare_operand in[COMPARE_INPUTS], out[COMPARE_OUTPUTS];
     rondo_attribute attributes[COMPARE_ATTRIBUTES];
     int64_t ints[COMPARE_ATTRIBUTES][RONDO_RANK_MAX];
-    bool special; /* numbers include NaN, infinities, denormals and large ones */
-    bool refused; /* by this catalogue, at the last run */
+    bool special;  /* numbers include NaN, infinities, denormals and large ones */
+    bool refused;  /* by this catalogue, at the last run */
     bool in_place; /* run once more with output 0 over each input that allows it */
-    double worst; /* error over bound, of all runs so far */
+    double worst;  /* error over bound, of all runs so far */
 } compare;
 
 static inline rondo_status compare_no_catalogue(void *host, const char *name, rondo_catalogue *out) {
@@ -74,10 +74,14 @@ static inline compare *compare_start(rondo_test *t, const char *set) {
     compare *c = calloc(1, sizeof *c);
     if (!c) return NULL; /* only where a test lets allocations fail */
     c->t = t;
-    c->host = (rondo_host_api){.struct_size = sizeof c->host, .abi = RONDO_PLUGIN_ABI,
-                               .allocator = *rondo_test_allocator(t), .status_make = rondo__status_make,
-                               .status_note = rondo__status_note, .status_code = rondo_status_code,
-                               .status_release = rondo_status_release, .log = compare_log,
+    c->host = (rondo_host_api){.struct_size = sizeof c->host,
+                               .abi = RONDO_PLUGIN_ABI,
+                               .allocator = *rondo_test_allocator(t),
+                               .status_make = rondo__status_make,
+                               .status_note = rondo__status_note,
+                               .status_code = rondo_status_code,
+                               .status_release = rondo_status_release,
+                               .log = compare_log,
                                .find_catalogue = compare_no_catalogue};
     setenv("RONDO_CPU_KERNELS", set, 1);
     rondo_status status = rondo__cpu_catalogue_create(&c->host, &c->cpu);
@@ -98,9 +102,7 @@ static inline const char *compare_set(uint32_t index) {
     }
 }
 
-static inline uint64_t compare_random(compare *c, uint64_t below) {
-    return rondo_test_random(c->t) % below;
-}
+static inline uint64_t compare_random(compare *c, uint64_t below) { return rondo_test_random(c->t) % below; }
 
 static inline float compare_number(compare *c) {
     static const float special[] = {0.0f, -0.0f, 1e-40f, -1e-42f, 3e38f, -3e38f, 1e30f, 88.0f, -104.0f, 1e-20f};
@@ -115,8 +117,12 @@ static inline float compare_number(compare *c) {
 
 static inline void compare_begin(compare *c, const char *name) {
     compare_clear(c);
-    c->request = (rondo_kernel_request){.struct_size = sizeof c->request, .operator_name = name, .inputs = c->inputs,
-                                        .outputs = c->outputs, .attributes = c->attributes, .node_name = "node"};
+    c->request = (rondo_kernel_request){.struct_size = sizeof c->request,
+                                        .operator_name = name,
+                                        .inputs = c->inputs,
+                                        .outputs = c->outputs,
+                                        .attributes = c->attributes,
+                                        .node_name = "node"};
 }
 
 static inline void compare_operand_set(rondo_operand *operand, compare_operand *own, rondo_dtype dtype, int32_t rank,
@@ -154,9 +160,7 @@ static inline void compare_in_ints(compare *c, uint32_t count, const int64_t *va
     if (count) memcpy(data, values, count * sizeof *values);
 }
 
-static inline void compare_in_absent(compare *c) {
-    c->request.input_count++;
-}
+static inline void compare_in_absent(compare *c) { c->request.input_count++; }
 
 static inline void compare_out(compare *c, rondo_dtype dtype, int32_t rank, const int64_t *dims) {
     const uint32_t i = c->request.output_count++;
@@ -174,15 +178,15 @@ static inline void compare_float(compare *c, const char *name, float value) {
 }
 
 static inline void compare_string(compare *c, const char *name, const char *value) {
-    c->attributes[c->request.attribute_count++] = (rondo_attribute){
-        .name = name, .kind = RONDO_ATTRIBUTE_STRING, .count = 1, .value.s = {value, strlen(value)}};
+    c->attributes[c->request.attribute_count++] =
+        (rondo_attribute){.name = name, .kind = RONDO_ATTRIBUTE_STRING, .count = 1, .value.s = {value, strlen(value)}};
 }
 
 static inline void compare_ints(compare *c, const char *name, uint32_t count, const int64_t *values) {
     const uint32_t i = c->request.attribute_count++;
     for (uint32_t k = 0; k < count; k++) c->ints[i][k] = values[k];
-    c->attributes[i] = (rondo_attribute){
-        .name = name, .kind = RONDO_ATTRIBUTE_INTS, .count = count, .value.ints = c->ints[i]};
+    c->attributes[i] =
+        (rondo_attribute){.name = name, .kind = RONDO_ATTRIBUTE_INTS, .count = count, .value.ints = c->ints[i]};
 }
 
 /* Runs the request on one catalogue; outputs are new blocks. -1: refused. */
@@ -198,7 +202,8 @@ static inline int32_t compare_run_on(compare *c, const rondo_catalogue *catalogu
     }
     T_OK(c->t, status);
     if (over >= 0 && !(facts.in_place_inputs >> over & 1u && c->in[over].bytes == c->out[0].bytes)) return -1;
-    const size_t scratch_bytes = (facts.scratch_bytes + 63) / 64 * 64, packed_bytes = (facts.packed_bytes + 63) / 64 * 64;
+    const size_t scratch_bytes = (facts.scratch_bytes + 63) / 64 * 64,
+                 packed_bytes = (facts.packed_bytes + 63) / 64 * 64;
     unsigned char *scratch = scratch_bytes ? aligned_alloc(64, scratch_bytes) : NULL;
     unsigned char *packed = packed_bytes ? aligned_alloc(64, packed_bytes) : NULL;
     if (scratch) memset(scratch, 0xff, scratch_bytes);
@@ -235,7 +240,8 @@ static inline void compare_outputs(compare *c, unsigned char **got, unsigned cha
         const size_t bytes = c->out[i].bytes;
         if (c->outputs[i].dtype != RONDO_DTYPE_F32) {
             if (bytes && got[i] && memcmp(got[i], want[i], bytes) != 0)
-                rondo_test_fail(c->t, __FILE__, __LINE__, "%s %s: output %u differs", c->request.operator_name, what, i);
+                rondo_test_fail(c->t, __FILE__, __LINE__, "%s %s: output %u differs", c->request.operator_name, what,
+                                i);
             continue;
         }
         for (size_t at = 0; got[i] && at < bytes / 4; at++) {
