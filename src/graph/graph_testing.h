@@ -14,8 +14,13 @@
 #define GT_FLOATS 16u
 #define GT_BYTES (GT_FLOATS * sizeof(float))
 
+#define GT_LARGE 12352u /* a size that nothing else has */
+
 typedef struct graph_fixture {
     rondo_test *t;
+    rondo_allocator allocator;
+    _Alignas(4096) char place[GT_LARGE]; /* where the one allocation of GT_LARGE bytes lies */
+    bool place_taken;
     rondo_instance *instance;
     rondo_device *device;
     rondo_stream *stream, *other;
@@ -34,6 +39,21 @@ static inline void gt_log(void *user, rondo_log_level level, const char *text) {
     f->warning[length] = '\0';
 }
 
+static inline void *gt_reallocate(void *self, void *pointer, size_t old_size, size_t new_size, size_t alignment) {
+    graph_fixture *f = self;
+    rondo_allocator under = rondo_allocator_default();
+    if (pointer == f->place) {
+        if (new_size) return NULL;
+        f->place_taken = false;
+        return NULL;
+    }
+    if (!pointer && new_size == GT_LARGE && !f->place_taken) {
+        f->place_taken = true;
+        return f->place;
+    }
+    return under.reallocate(under.self, pointer, old_size, new_size, alignment);
+}
+
 static inline void gt_close(graph_fixture *f) {
     for (unsigned i = 0; i < GT_BUFFERS; i++)
         if (f->buffers[i]) rondo_status_release(rondo_memory_free(f->device, f->buffers[i]));
@@ -49,6 +69,8 @@ static inline void gt_close(graph_fixture *f) {
 static inline void gt_open(rondo_test *t, graph_fixture *f, const char *device) {
     rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
     *f = (graph_fixture){.t = t};
+    f->allocator = (rondo_allocator){f, gt_reallocate};
+    options.allocator = &f->allocator;
     options.ignore_plugin_path = 1;
     options.log = gt_log;
     options.log_user = f;
@@ -103,6 +125,23 @@ static inline rondo_status gt_free(graph_fixture *f, unsigned buffer) {
     void *memory = f->buffers[buffer];
     f->buffers[buffer] = NULL;
     return rondo_memory_free(f->device, memory);
+}
+
+/* A buffer of GT_LARGE bytes, all of which lie at one place, one after the other: as an allocator that gives an address
+ * out again at once. On cpu, where device memory comes from the instance's allocator. */
+static inline void gt_enlarge(graph_fixture *f, unsigned buffer) {
+    void *memory;
+    T_OK(f->t, gt_free(f, buffer));
+    T_OK(f->t, rondo_memory_allocate(f->device, GT_LARGE, &memory));
+    f->buffers[buffer] = memory;
+    for (unsigned i = 0; i < GT_FLOATS; i++) f->buffers[buffer][i] = (float)(100u * buffer + i);
+}
+
+/* Frees such a buffer and allocates it anew, at the same address. */
+static inline void gt_recycle(graph_fixture *f, unsigned buffer) {
+    void *before = f->buffers[buffer];
+    gt_enlarge(f, buffer);
+    T_TRUE(f->t, f->buffers[buffer] == before);
 }
 
 /* One test a device that runs contract kernels. */
