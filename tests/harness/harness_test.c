@@ -116,6 +116,9 @@ int main(void) {
         "skips: skipped: the file is not here",
         "not true: order_count == 3",
     };
+    (void)unsetenv("RONDO_TEST_PLAIN");
+    (void)unsetenv("RONDO_TEST_ONLY");
+    (void)unsetenv("RONDO_TEST_NTH");
     char path[] = "/tmp/rondo-harness-XXXXXX";
     static char report[1 << 16];
     int file = mkstemp(path), out = dup(1), error = dup(2);
