@@ -15,6 +15,7 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
 option(RONDO_TESTS "Build the tests (needs cmocka)" ON)
+option(RONDO_TOOLS "Build the tool and the measurements (needs cJSON)" ON)
 option(RONDO_WERROR "Warnings are errors" ON)
 option(RONDO_FUZZ "Build libFuzzer programs (needs clang)" OFF)
 set(RONDO_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
