@@ -168,6 +168,14 @@ static void test_out_of_memory(rondo_test *t) {
         T_OK(t, c->cpu.table->prepare(c->cpu.self, &c->request, &prepared[which].kernel));
         T_DEFER(t, catalogue_release_prepared, &prepared[which]);
     }
+    /* Refused after its context was made: an index past the axis. */
+    catalogue_requests(c, 6);
+    if (!catalogue_whole(c)) return;
+    rondo_kernel_facts facts = RONDO_KERNEL_FACTS_INIT;
+    memset(c->in[1].data, 1, c->in[1].bytes);
+    const rondo_status status = c->cpu.table->find(c->cpu.self, &c->request, &facts);
+    if (rondo_status_code(status) == RONDO_CODE_OUT_OF_MEMORY) T_OK(t, status);
+    T_FAILS(t, status, UNSUPPORTED, NULL);
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_choose), T_PLAIN(test_operators), T_PLAIN(test_contract), T(test_out_of_memory))

@@ -39,6 +39,7 @@ typedef struct compare {
     rondo_attribute attributes[COMPARE_ATTRIBUTES];
     int64_t ints[COMPARE_ATTRIBUTES][RONDO_RANK_MAX];
     bool special;  /* numbers include NaN, infinities, denormals and large ones */
+    bool signs;    /* zeros must have the same sign */
     bool refused;  /* by this catalogue, at the last run */
     bool in_place; /* run once more with output 0 over each input that allows it */
     double worst;  /* error over bound, of all runs so far */
@@ -248,6 +249,9 @@ static inline void compare_outputs(compare *c, unsigned char **got, unsigned cha
             float g, w;
             memcpy(&g, got[i] + 4 * at, 4);
             memcpy(&w, want[i] + 4 * at, 4);
+            if (c->signs && g == 0.0f && w == 0.0f && __builtin_signbit(g) != __builtin_signbit(w))
+                rondo_test_fail(c->t, __FILE__, __LINE__, "%s %s: output %u [%zu] is a zero of the wrong sign",
+                                c->request.operator_name, what, i, at);
             if (g == w || (g != g && w != w)) continue;
             const double error = fabs((double)g - (double)w), allowed = bound * (1.0 + fabs((double)w));
             if (!(error <= allowed))

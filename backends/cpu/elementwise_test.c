@@ -98,6 +98,7 @@ static void test_unary(rondo_test *t) {
         compare *c = compare_start(t, compare_set(s));
         for (int i = 0; i < 400; i++) {
             c->special = i % 2;
+            c->signs = true;
             const int64_t dims[3] = {(int64_t)compare_random(c, 4), 1 + (int64_t)compare_random(c, 20),
                                      1 + (int64_t)compare_random(c, 5)};
             const int32_t rank = (int32_t)compare_random(c, 4);
@@ -118,7 +119,7 @@ static void test_clip_and_pow(rondo_test *t) {
         for (int i = 0; i < 200; i++) {
             const int64_t count = (int64_t)compare_random(c, 40);
             compare_begin(c, i % 2 ? "Clip" : "Pow");
-            c->special = true;
+            c->special = c->signs = true;
             compare_in(c, RONDO_DTYPE_F32, 1, &count, false);
             c->special = false;
             float *number = compare_in(c, RONDO_DTYPE_F32, 0, NULL, true);
@@ -162,6 +163,7 @@ static void test_binary(rondo_test *t) {
             int32_t a_from, b_from;
             const int32_t rank = elementwise_shapes(c, a, b, out, &a_from, &b_from);
             c->special = compare_random(c, 2);
+            c->signs = true;
             compare_begin(c, names[i % 6]);
             compare_in(c, RONDO_DTYPE_F32, rank - a_from, a + a_from, false);
             compare_in(c, RONDO_DTYPE_F32, rank - b_from, b + b_from, false);

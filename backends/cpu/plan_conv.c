@@ -361,7 +361,6 @@ static void conv_many_shape(const rondo__cpu_plan *plan, const conv_problem *p, 
                                                                : (uint32_t)p->outputs;
     c->padded_height = (p->out[0] - 1) * p->step[0] + (p->kernel[0] - 1) * p->spread[0] + 1;
     c->phase_width = p->out[1] + (p->kernel[1] - 1) * p->spread[1] / right;
-    if (right == 1 && c->phase_width < p->before[1]) c->phase_width = p->before[1];
     c->pitch = c->phase_width * right;
     c->plane = c->pitch * c->padded_height;
 }

@@ -49,8 +49,8 @@ V_INLINE vf v_tanh(vf x) {
     vf size = v_abs(x);
     vf e = v_exp(size + size);
     vf large = one - v_set(2.0f) / (e + one);
-    large = (vf)((vi)large | ((vi)x & v_seti(INT32_MIN)));
-    return v_select((vi)(size < v_set(0.625f)), small, large);
+    vi sign = (vi)x & v_seti(INT32_MIN); /* of both: small of -0 comes out as 0 */
+    return (vf)((vi)v_select((vi)(size < v_set(0.625f)), small, large) | sign);
 }
 
 /* x = 2^e m, m within sqrt(2) of 1; log m as a polynomial in m - 1. */
