@@ -13,7 +13,7 @@
 
 #define LIST_LINE 64u
 #define LIST_LONG 4096u /* elements */
-#define LIST_GROWTH 4u
+#define LIST_GROWTH 8u
 
 /* Long arrays grow faster, so that little is copied on the way; what was taken in advance is not touched, and seal
  * gives it back. */

@@ -105,13 +105,20 @@ static inline bool list_index_next(const rondo__list_index *index, size_t *at, u
     return true;
 }
 
+/* Names are short, and mostly the one before: a call would cost more than the loop. */
+static inline bool list_is_name(const char *a, const char *b) {
+    for (; *a == *b; a++, b++)
+        if (!*a) return true;
+    return false;
+}
+
 rondo_status rondo__list_intern_name(rondo__call_list *list, const char *name, uint32_t *out_name) {
     uint32_t number;
     if (!name || !*name) {
         *out_name = 0;
         return RONDO_OK;
     }
-    if (list->last_name && strcmp(rondo__list_name_at(list, list->last_name), name) == 0) {
+    if (list->last_name && list_is_name(rondo__list_name_at(list, list->last_name), name)) {
         *out_name = list->last_name;
         return RONDO_OK;
     }
