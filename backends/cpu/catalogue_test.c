@@ -178,4 +178,78 @@ static void test_out_of_memory(rondo_test *t) {
     T_FAILS(t, status, UNSUPPORTED, NULL);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_choose), T_PLAIN(test_operators), T_PLAIN(test_contract), T(test_out_of_memory))
+/* Requests that no compiler makes: any shapes, types, attributes, constants. Each is refused or becomes a kernel; what
+ * is accepted with small operands is also run. */
+static int64_t catalogue_strange_dim(compare *c, bool small) {
+    static const int64_t dims[] = {0, 1, 2, 3, 4, 8, 9, -1, 1 << 20, INT32_MAX, INT64_MAX, INT64_MIN};
+    return dims[compare_random(c, small ? 7 : 12)];
+}
+
+static void catalogue_strange_attributes(compare *c) {
+    static const char *const ints[] = {"axis", "group", "hidden_size", "transA", "transB", "keepdims", "to", "layout"};
+    static const char *const lists[] = {"pads", "strides", "dilations", "kernel_shape", "perm"};
+    static const char *const words[] = {"edge", "reflect", "wrap", "SAME_UPPER", "VALID", "Relu", "reverse"};
+    static const char *const named[] = {"mode", "auto_pad", "rondo.activation", "direction"};
+    for (int i = 0; i < 2; i++) compare_int(c, ints[compare_random(c, 8)], catalogue_strange_dim(c, false));
+    for (int i = 0; i < 2; i++) {
+        int64_t list[5];
+        for (int k = 0; k < 5; k++) list[k] = catalogue_strange_dim(c, compare_random(c, 4) > 0);
+        compare_ints(c, lists[compare_random(c, 5)], (uint32_t)compare_random(c, 6), list);
+    }
+    compare_string(c, named[compare_random(c, 4)], words[compare_random(c, 7)]);
+}
+
+static void catalogue_strange_once(compare *c) {
+    static const rondo_dtype types[] = {RONDO_DTYPE_F32, RONDO_DTYPE_I64, RONDO_DTYPE_I32, RONDO_DTYPE_BOOL};
+    uint32_t count = 0;
+    while (c->cpu.table->operator_at(c->cpu.self, count)) count++;
+    const char *name = c->cpu.table->operator_at(c->cpu.self, (uint32_t)compare_random(c, count));
+    if (strncmp(name, "rondo.", 6) == 0) return;
+    compare_begin(c, name);
+    const uint32_t inputs = (uint32_t)compare_random(c, 5), outputs = (uint32_t)compare_random(c, 3);
+    const int32_t rank = (int32_t)compare_random(c, 5);
+    const bool small = compare_random(c, 4) > 0;
+    for (uint32_t i = 0; i < inputs + outputs; i++) {
+        int64_t dims[6];
+        const int32_t own = compare_random(c, 3) ? rank : (int32_t)compare_random(c, 6);
+        const rondo_dtype type = types[compare_random(c, 6) ? 0 : compare_random(c, 4)];
+        for (int32_t d = 0; d < own; d++) dims[d] = compare_random(c, 3) ? 2 : catalogue_strange_dim(c, true);
+        if (i < inputs) {
+            compare_in(c, type, own, dims, compare_random(c, 2));
+        } else {
+            compare_out(c, type, own, dims);
+        }
+        rondo_operand *operand = i < inputs ? &c->inputs[i] : &c->outputs[i - inputs];
+        if (!small && !operand->constant && own > 0) {
+            compare_operand *block = i < inputs ? &c->in[i] : &c->out[i - inputs];
+            block->dims[0] = catalogue_strange_dim(c, false);
+        }
+    }
+    catalogue_strange_attributes(c);
+    rondo_kernel_facts facts = RONDO_KERNEL_FACTS_INIT;
+    rondo_status status = c->cpu.table->find(c->cpu.self, &c->request, &facts);
+    if (status) {
+        T_FAILS(c->t, status, UNSUPPORTED, NULL);
+        return;
+    }
+    if (!small) {
+        rondo_kernel kernel;
+        T_OK(c->t, c->cpu.table->prepare(c->cpu.self, &c->request, &kernel));
+        c->cpu.table->release(c->cpu.self, kernel);
+        return;
+    }
+    unsigned char *out[COMPARE_OUTPUTS] = {0};
+    (void)compare_run_on(c, &c->cpu, out, -1);
+    for (uint32_t i = 0; i < COMPARE_OUTPUTS; i++) free(out[i]);
+}
+
+static void test_strange_requests(rondo_test *t) {
+    for (uint32_t s = 0; compare_set(s); s++) {
+        compare *c = compare_start(t, compare_set(s));
+        for (int i = 0; i < 30000; i++) catalogue_strange_once(c);
+        compare_clear(c);
+    }
+}
+
+RONDO_TEST_MAIN(T_PLAIN(test_choose), T_PLAIN(test_operators), T_PLAIN(test_contract), T(test_out_of_memory),
+                T_PLAIN(test_strange_requests))

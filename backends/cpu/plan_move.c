@@ -69,7 +69,7 @@ static rondo_status move_check(rondo__cpu_plan *plan, uint32_t least, uint32_t m
     rondo_status status = rondo__cpu_shape_check(plan, least, most, outputs);
     if (status) return status;
     const rondo_operand *in = rondo__cpu_input(plan, 0);
-    *size = rondo__cpu_element_size(in->dtype);
+    *size = in ? rondo__cpu_element_size(in->dtype) : 0;
     if (*size == 0) return rondo__cpu_refuse(plan, "elements that are not whole bytes have no fast kernel");
     for (uint32_t i = 0; i < plan->request->output_count; i++) {
         const rondo_operand *out = rondo__cpu_output(plan, i);
