@@ -22,13 +22,28 @@ static size_t list_larger(size_t capacity) {
     return capacity < LIST_LONG ? capacity * 2u : capacity * LIST_GROWTH;
 }
 
+/* A long list is walked from end to end at each replay: asking for large pages spares faults now and look-ups then. It
+ * is but advice about memory that is ours; whether it is taken does not matter. */
+static void list_prefer_huge_pages(const char *memory, size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    uintptr_t start = ((uintptr_t)memory + RONDO__LIST_HUGE - 1u) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
+    if (end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
+
 rondo_status rondo__list_grow(rondo__buffer *buffer, size_t count) {
     size_t want;
     if (!rondo__checked_add_size(buffer->count, count, &want))
         return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "the call list cannot grow by %zu elements", count);
     size_t grown = list_larger(buffer->capacity);
     if (grown > buffer->maximum) grown = buffer->maximum;
-    return rondo__buffer_reserve(buffer, grown > want ? grown : want);
+    RONDO__TRY(rondo__buffer_reserve(buffer, grown > want ? grown : want));
+    list_prefer_huge_pages(buffer->data, buffer->capacity * buffer->element_size);
+    return RONDO_OK;
 }
 
 rondo_status rondo__call_list_create(rondo_device *device, rondo__memory_watcher *watcher,
@@ -120,19 +135,6 @@ uint64_t rondo__call_list_slot_mentions(const rondo__call_list *list, uint32_t s
 }
 
 /* ----------------------------------------------------------------------------------------------------- entries */
-
-/* A long list is walked from end to end at each replay: asking for large pages spares faults now and look-ups then. It
- * is but advice about memory that is ours; whether it is taken does not matter. */
-static void list_prefer_huge_pages(const char *memory, size_t bytes) {
-#if defined(MADV_HUGEPAGE)
-    uintptr_t start = ((uintptr_t)memory + RONDO__LIST_HUGE - 1u) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
-    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(RONDO__LIST_HUGE - 1u);
-    if (end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
-#else
-    (void)memory;
-    (void)bytes;
-#endif
-}
 
 /* The hot array grows by the allocator's plain resizing, which moves pages instead of copying them, and starts at the
  * first cache line inside what the allocator gives. */

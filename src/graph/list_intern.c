@@ -218,14 +218,27 @@ static rondo_status list_resolve(rondo__call_list *list, const rondo_argument *a
     return RONDO_OK;
 }
 
+/* By value: a detail that was just written in halves cannot be read as a whole without waiting for the stores. */
+static inline bool list_detail_is(const rondo__list_detail *known, uint64_t length, uint32_t reference, uint32_t slot,
+                                  uint32_t access) {
+    return known->length == length && known->reference == reference && known->slot == slot && known->access == access;
+}
+
 rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list_detail *detail, uint32_t *out_number) {
     uint32_t number;
+    const uint64_t length = detail->length;
+    const uint32_t reference = detail->reference, slot = detail->slot, access = detail->access;
+    /* Most arguments read as another one before them: of that length, in that allocation. */
+    uint32_t *last = &list->last_detail[access & 3u];
+    if (*last < list->details.count &&
+        list_detail_is(rondo__list_detail_at(list, *last), length, reference, slot, access)) {
+        *out_number = *last;
+        return RONDO_OK;
+    }
     uint64_t hash = list_hash_detail(detail);
     for (size_t at = (size_t)hash; list_index_next(&list->detail_index, &at, &number);) {
-        const rondo__list_detail *known = rondo__list_detail_at(list, number);
-        if (known->length == detail->length && known->reference == detail->reference && known->slot == detail->slot &&
-            known->access == detail->access) {
-            *out_number = number;
+        if (list_detail_is(rondo__list_detail_at(list, number), length, reference, slot, access)) {
+            *out_number = *last = number;
             return RONDO_OK;
         }
     }
@@ -234,8 +247,8 @@ rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list
     number = (uint32_t)list->details.count;
     RONDO__TRY(rondo__buffer_append(&list->details, detail, 1));
     list_index_put(&list->detail_index, hash, number);
-    list->any_foreign |= detail->reference == RONDO__LIST_REFERENCE_FOREIGN;
-    *out_number = number;
+    list->any_foreign |= reference == RONDO__LIST_REFERENCE_FOREIGN;
+    *out_number = *last = number;
     return RONDO_OK;
 }
 
