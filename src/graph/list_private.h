@@ -115,7 +115,7 @@ struct rondo__call_list {
     uint64_t foreign; /* arguments whose memory is not ours */
     bool any_foreign; /* some detail says so */
     uint32_t last_name;
-    uint32_t last_detail[4]; /* by access: the details used last */
+    uint32_t last_detail[4];             /* by access: the details used last */
     uint32_t recent[RONDO__LIST_RECENT]; /* references used last */
     uint32_t recent_at;
     uint64_t slots_low, slots_high; /* every slot with an address lies between them */
