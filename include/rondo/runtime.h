@@ -97,6 +97,134 @@ RONDO_API void rondo_memory_usage(const rondo_device *device, uint64_t *out_byte
 /* A handle for a pool of one's own ({0, n}, unique in the instance). The pool appears with its first use. */
 RONDO_API rondo_pool_id rondo_pool_handle(rondo_instance *instance);
 
+/* ------------------------------------------------------------------------------------- caching allocator, pools */
+
+/* Memory comes from the device in segments, is cut into blocks, and is kept when it is freed: sizes are rounded to 512
+ * bytes; up to 1 MiB a block is cut from a segment of 2 MiB, up to 10 MiB from one of 20 MiB, above it has a segment of
+ * its own. docs/memory.md tells the whole. All functions here are thread-safe. OUT_OF_MEMORY says what is allocated,
+ * held by graph pools and reusable. */
+
+/* A block for work of one stream, from the pool that a diversion names, else from the device's own. Freed with
+ * rondo_memory_free: at once and without waiting, because later work of the same stream comes after; work of other
+ * streams is told with rondo_memory_record_stream before the free. Legal during a capture of the stream: the block then
+ * belongs to the graph's pool. (rondo_memory_allocate gives a block of no stream, whose free waits for all of them.) */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate_on(rondo_stream *stream, uint64_t size,
+                                                               void **out_pointer);
+/* The block is used by work of `stream` too: once freed, it is given to nobody before what that stream has enqueued until
+ * then is done; if it captures, before the capture is over. Nobody waits. INVALID_ARGUMENT: not the start of a live
+ * block. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_record_stream(rondo_device *device, void *pointer,
+                                                                 rondo_stream *stream);
+
+/* Which allocations a diversion takes; data, never a callback. */
+typedef int32_t rondo_memory_filter_kind;
+enum {
+    RONDO_MEMORY_FILTER_THREAD = 0,  /* of the calling thread */
+    RONDO_MEMORY_FILTER_STREAM = 1,  /* for `stream` */
+    RONDO_MEMORY_FILTER_CAPTURE = 2  /* for streams that the capture `capture_id` records */
+};
+typedef struct rondo_memory_filter {
+    uint32_t struct_size;
+    rondo_memory_filter_kind kind;
+    rondo_stream *stream;
+    uint64_t capture_id;
+} rondo_memory_filter;
+#define RONDO_MEMORY_FILTER_INIT {sizeof(rondo_memory_filter), 0, 0, 0}
+/* Makes the pool with use count 1, or raises its use count. The newest diversion that fits an allocation wins. What
+ * executables and contexts allocate for themselves is never diverted.
+ * INVALID_ARGUMENT: {0, 0} or both parts set; INVALID_STATE: the pool is already recording; NOT_FOUND: released. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_pool_begin(rondo_device *device, rondo_pool_id pool,
+                                                              const rondo_memory_filter *filter);
+/* Ends the diversion; the use stays until rondo_memory_pool_release. INVALID_STATE: not recording. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_pool_end(rondo_device *device, rondo_pool_id pool);
+/* Raises the use count of a pool that is in use, so that it outlives its other users. NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_pool_retain(rondo_device *device, rondo_pool_id pool);
+/* Lowers the use count. At 0 the pool's segments go to the device's own pool, each when its last block is freed, and the
+ * id is never used again; graphs whose pool it was are stale. INVALID_STATE: it would be 0 while the pool records.
+ * NOT_FOUND: released. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_pool_release(rondo_device *device, rondo_pool_id pool);
+/* Whether the live blocks of the pool are exactly these. NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_pool_live(rondo_device *device, rondo_pool_id pool,
+                                                             const void *const *expected, uint64_t expected_count,
+                                                             bool *out_equal);
+
+/* The exact block layout of a private pool at a moment; no contents. It outlives the pool. Waits for the device. NOT_FOUND;
+ * INVALID_STATE: a freed block is still used by a stream that captures, or by a graph that holds it. */
+typedef struct rondo_memory_checkpoint rondo_memory_checkpoint;
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_checkpoint_create(rondo_device *device, rondo_pool_id pool,
+                                                                     rondo_memory_checkpoint **out_checkpoint);
+RONDO_API void rondo_memory_checkpoint_release(rondo_memory_checkpoint *checkpoint);
+/* Brings the pool back to that layout, in time that is linear in its blocks. Blocks that were live and are not in it are
+ * freed, those in it that were not are live again, with a new generation; a block that is in both stays as it is, lease
+ * and all. Both lists are the caller's to act on (release with rondo_memory_delta_release). Waits for the device. A
+ * failure changes nothing. NOT_FOUND: the pool was released. INVALID_STATE: as at create. CORRUPT (memory): a segment of
+ * the checkpoint is gone. */
+typedef struct rondo_memory_delta {
+    uint32_t struct_size;
+    uint32_t reserved;
+    void **freed;
+    void **created;
+    uint64_t freed_count, created_count;
+} rondo_memory_delta;
+#define RONDO_MEMORY_DELTA_INIT {sizeof(rondo_memory_delta), 0, 0, 0, 0, 0}
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint,
+                                                                      rondo_memory_delta *out_delta);
+RONDO_API void rondo_memory_delta_release(rondo_device *device, rondo_memory_delta *delta);
+
+/* A lease says who may use a block: its word is compared by whoever needs to know whether the block is alive, and the
+ * free path clears it. The lease must stay where it is until the block is freed or the lease taken away. `block` and
+ * `owner` are written atomically: read them so where another thread may free. The holder may change `owner`. */
+typedef struct rondo_lease {
+    uint64_t block; /* address, 0: over */
+    uint64_t generation;
+    uint32_t owner; /* RONDO_LEASE_* */
+    uint32_t reserved;
+} rondo_lease;
+enum { RONDO_LEASE_OVER = 0, RONDO_LEASE_REPLAY = 1, RONDO_LEASE_ALLOCATOR = 2 };
+/* One lease a block: ALREADY_EXISTS. INVALID_ARGUMENT: not the start of a live block. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_lease(rondo_device *device, void *pointer, uint32_t owner,
+                                                         rondo_lease *lease);
+RONDO_API void rondo_memory_unlease(rondo_device *device, rondo_lease *lease);
+
+typedef struct rondo_memory_statistics {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t allocated_bytes, allocated_peak, allocations; /* live blocks, as rounded */
+    uint64_t requested_bytes;                              /* live blocks, as asked for */
+    uint64_t reserved_bytes, reserved_peak, segments; /* taken from the device */
+    uint64_t inactive_bytes;  /* free parts of segments that are not wholly free */
+    uint64_t pending_bytes;   /* freed, and waiting for another stream */
+    uint64_t segment_allocations, segment_frees, allocation_retries, out_of_memory;
+} rondo_memory_statistics;
+#define RONDO_MEMORY_STATISTICS_INIT {sizeof(rondo_memory_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* {0, 0}: the whole device, else one pool. Kept up to date, so that asking costs nothing. NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_get_statistics(rondo_device *device, rondo_pool_id pool,
+                                                                  rondo_memory_statistics *out_statistics);
+/* Segments and blocks as JSON, with the fields of PyTorch's memory snapshot. {0, 0}: all pools. A `write` that returns
+ * nonzero ends it: IO. */
+typedef int32_t (*rondo_memory_write)(void *user, const char *data, size_t size);
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_snapshot(rondo_device *device, rondo_pool_id pool,
+                                                            rondo_memory_write write, void *user);
+/* Waits for the device, then gives it back the free segments of its own pool, device and pinned host memory, but for
+ * those of streams that capture. Private pools keep theirs until they are released: their graphs use them. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_trim(rondo_device *device);
+/* Reserves at most this part of the device's memory, above 0 and up to 1. UNSUPPORTED where its size is unknown. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_set_fraction(rondo_device *device, double fraction);
+
+typedef struct rondo_memory_settings {
+    uint32_t struct_size;
+    uint32_t roundup_divisions;   /* sizes go up to one of so many steps between powers of two; 0, or a power of 2 to 64 */
+    uint64_t max_split_bytes;     /* blocks of that size are kept whole, for such requests; 0: none, else at least 20 MiB */
+    uint64_t max_waste_bytes;     /* what such a request may leave unused of a block */
+    double collect_above;         /* above this part of the fraction's bytes old free segments go back; 0: never */
+    uint32_t expandable_segments; /* segments that grow in place: UNSUPPORTED */
+    uint32_t reserved;
+} rondo_memory_settings;
+#define RONDO_MEMORY_SETTINGS_INIT {sizeof(rondo_memory_settings), 0, 0, 20u << 20, 0.0, 0, 0}
+/* For what is allocated from now on. INVALID_ARGUMENT, UNSUPPORTED. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_configure(rondo_device *device,
+                                                             const rondo_memory_settings *settings);
+
 /* --------------------------------------------------------------------------------------------- stream, event */
 
 typedef struct rondo_stream_options {

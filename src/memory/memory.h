@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The allocation table of a device: which address belongs to which live allocation, of which generation, and which
- * graphs mention it. Over raw allocation so far; the caching allocator with its pools comes to stand on the same table.
+ * A device's memory for the other rooms: which address belongs to which live block, of which generation, and which
+ * graphs mention it. What applications see is in runtime.h; the caching allocator underneath is cache.h.
  *
  * Thread-safe: one mutex a device.
  */
@@ -25,11 +25,25 @@ typedef struct rondo__memory_reference {
 
 #define RONDO__MEMORY_RECENT 8u
 
-/* Who mentions an allocation. `stale` is set to 1 when it is freed or given out anew. One a graph. Zeroed, or init,
- * before its first use; after that the memory room's, but for `stale` and `id`. */
+/* Why a watcher is stale; the first reason stays. */
+enum {
+    RONDO__STALE_NOT = 0,
+    RONDO__STALE_FREED = 1,        /* a block was freed; its address may belong to another since */
+    RONDO__STALE_RESTORED = 2,     /* its own pool was brought back to a layout without a block that it mentions */
+    RONDO__STALE_POOL_RELEASED = 3 /* its own pool is gone */
+};
+
+/* Who mentions an allocation. `stale` is set to one of the above. One a graph. Zeroed, or init, before its first use;
+ * after that the memory room's, but for `stale`, `id`, `pool` and `managed`.
+ *
+ * Blocks of the watcher's own pool are temporaries to it: it does not become stale when one is freed, only when the pool
+ * is released, or restored to a layout that takes away a block that was live and is mentioned. A tree manager, which
+ * restores between replays and answers for their order, sets `managed`: then a restore does not count. */
 typedef struct rondo__memory_watcher {
     atomic_uint_least32_t stale;
-    uint64_t id; /* of the capture: unique */
+    bool managed;
+    uint64_t id;        /* of the capture: unique */
+    rondo_pool_id pool; /* its own; {0, 0}: none. Set before the first resolve */
     /* The allocations it met last, all of them watched; good while `epoch` is the device's. Resolving one of them takes
      * no lock: only the thread that resolves looks here. */
     uint64_t epoch;
@@ -50,10 +64,32 @@ void rondo__memory_destroy(rondo__memory *memory);
 RONDO_MUST_USE rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint64_t length,
                                                   rondo__memory_watcher *watcher,
                                                   rondo__memory_reference *out_reference);
-/* Takes the watcher away from every allocation. */
+/* Takes the watcher away from every allocation, and lets go what it holds. */
 void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher);
 /* Whether the very allocation is still alive. True for what is not ours (base 0): nobody can tell. */
 bool rondo__memory_alive(rondo__memory *memory, const rondo__memory_reference *reference);
+/* The same for who has a pool of its own: memory that the pool still has counts as alive, freed or not. To tell which
+ * argument made a graph stale. */
+bool rondo__memory_alive_in(rondo__memory *memory, const rondo__memory_reference *reference, rondo_pool_id pool);
+/* The block stays until the watcher lets go (unwatch), whoever frees it meanwhile: for host memory that a captured copy
+ * reads, and memory that a graph gives away. Freeing it then makes the watcher no staler. NOT_FOUND (memory): no live
+ * block has the range. Host and device memory. */
+RONDO_MUST_USE rondo_status rondo__memory_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
+                                               uint64_t length);
+/* The pool of the live block that the address is in; {0, 0}: the device's own, or not ours. */
+rondo_pool_id rondo__memory_pool_of(rondo__memory *memory, uint64_t address);
+/* A name for a pool in out-of-memory texts: that of its graph. Nothing happens when there is no such pool. */
+void rondo__memory_pool_label(rondo__memory *memory, rondo_pool_id pool, const char *label);
+/* rondo_memory_pool_begin, _end and _release for pinned host memory, which has pools of its own under the same ids.
+ * Filters: thread only, for host memory is of no stream. */
+RONDO_MUST_USE rondo_status rondo__memory_pinned_begin(rondo__memory *memory, rondo_pool_id pool,
+                                                       const rondo_memory_filter *filter);
+RONDO_MUST_USE rondo_status rondo__memory_pinned_end(rondo__memory *memory, rondo_pool_id pool);
+RONDO_MUST_USE rondo_status rondo__memory_pinned_release(rondo__memory *memory, rondo_pool_id pool);
+RONDO_MUST_USE rondo_status rondo__memory_pinned_statistics(rondo__memory *memory, rondo_pool_id pool,
+                                                            rondo_memory_statistics *out_statistics);
+/* Walks everything: INTERNAL (memory) with the first invariant that does not hold. */
+RONDO_MUST_USE rondo_status rondo__memory_check(rondo__memory *memory);
 /* "freed by rondo_memory_free, 3rd free of the device; now part of a live allocation of 4096 bytes": for messages. */
 void rondo__memory_explain(rondo__memory *memory, const rondo__memory_reference *reference, char *buffer,
                            size_t capacity);

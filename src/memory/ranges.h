@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 
-/* A block handed out. The edges are those of watch.h. */
+/* A stretch of memory: a segment, or (first in it) a block. The edges are those of watch.h. */
 typedef struct rondo__allocation {
     uint64_t base, size, generation;
     struct rondo__memory_edge *edges;

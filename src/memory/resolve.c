@@ -22,18 +22,38 @@ static rondo_status resolve_past_end(const rondo__memory *memory, uint64_t addre
                        (unsigned long long)size, (unsigned long long)base);
 }
 
-static rondo__allocation *resolve_find(const rondo__ranges *ranges, uint64_t address) {
-    rondo__allocation *allocation = rondo__ranges_at_or_below(ranges, address);
-    return allocation && address - allocation->base < allocation->size ? allocation : NULL;
+/* The live block that has the address among the bytes that were asked for. */
+static rondo__block *resolve_find(rondo__memory *memory, uint64_t address) {
+    rondo__block *block = rondo__cache_at(&memory->cache, address);
+    if (!block) block = rondo__cache_at(&memory->pinned, address);
+    bool live = block && block->state == RONDO__BLOCK_LIVE && address - block->allocation.base < block->allocation.size;
+    return live ? block : NULL;
+}
+
+/* The first live block after the address, if it starts before `length` bytes have passed. */
+static const rondo__block *resolve_next(const rondo__memory *memory, uint64_t address, uint64_t length) {
+    const rondo__block *block = rondo__cache_at(&memory->cache, address);
+    if (block) block = block->next;
+    for (uint64_t at = address; at - address < length;) {
+        while (block && block->allocation.base - address < length) {
+            if (block->state == RONDO__BLOCK_LIVE) return block;
+            at = block->allocation.base;
+            block = block->next;
+        }
+        if (block) return NULL;
+        const rondo__allocation *range = rondo__ranges_at_or_above(&memory->cache.segments, at + 1u);
+        if (!range) return NULL;
+        at = range->base;
+        block = ((const rondo__segment *)(const void *)range)->first;
+    }
+    return NULL;
 }
 
 /* Not ours, unless the range runs into one of ours. */
 static rondo_status resolve_foreign(const rondo__memory *memory, uint64_t address, uint64_t length,
                                     rondo__memory_reference *out_reference) {
-    const rondo__allocation *next = rondo__ranges_at_or_above(&memory->device_ranges, address);
-    if (next && next->base - address < length) {
-        return resolve_past_end(memory, address, length, next->base, next->size);
-    }
+    const rondo__block *next = resolve_next(memory, address, length);
+    if (next) return resolve_past_end(memory, address, length, next->allocation.base, next->allocation.size);
     *out_reference = (rondo__memory_reference){0, 0, 0};
     return RONDO_OK;
 }
@@ -47,17 +67,28 @@ static void resolve_remember(rondo__memory_watcher *watcher, uint64_t epoch, con
     watcher->recent_next = (watcher->recent_next + 1u) % RONDO__MEMORY_RECENT;
 }
 
+/* An edge to the block, and where it is of the watcher's own pool one to that. */
+static rondo_status resolve_watch(rondo__memory *memory, rondo__block *block, rondo__memory_watcher *watcher,
+                                  rondo__memory_edge **out_edge) {
+    rondo__pool *pool = block->segment->pool;
+    if (pool != &pool->cache->own && pool->id.automatic == watcher->pool.automatic &&
+        pool->id.user == watcher->pool.user) {
+        RONDO__TRY(rondo__watch_add(&memory->watch, &pool->anchor, watcher, out_edge));
+    }
+    return rondo__watch_add(&memory->watch, &block->allocation, watcher, out_edge);
+}
+
 static rondo_status resolve_locked(rondo__memory *memory, uint64_t address, uint64_t length,
                                    rondo__memory_watcher *watcher, rondo__memory_reference *out_reference) {
-    rondo__allocation *allocation = resolve_find(&memory->device_ranges, address);
-    if (!allocation) allocation = resolve_find(&memory->pinned_ranges, address);
-    if (!allocation) return resolve_foreign(memory, address, length, out_reference);
-    if (length > allocation->size - (address - allocation->base)) {
-        return resolve_past_end(memory, address, length, allocation->base, allocation->size);
+    rondo__memory_edge *edge = NULL;
+    rondo__block *block = resolve_find(memory, address);
+    if (!block) return resolve_foreign(memory, address, length, out_reference);
+    rondo__memory_reference reference = {block->allocation.base, block->allocation.size, block->allocation.generation};
+    if (length > reference.size - (address - reference.base)) {
+        return resolve_past_end(memory, address, length, reference.base, reference.size);
     }
-    rondo__memory_reference reference = {allocation->base, allocation->size, allocation->generation};
     if (watcher) {
-        RONDO__TRY(rondo__watch_add(&memory->watch, allocation, watcher));
+        RONDO__TRY(resolve_watch(memory, block, watcher, &edge));
         resolve_remember(watcher, atomic_load_explicit(&memory->epoch, memory_order_relaxed), &reference);
     }
     *out_reference = reference;
@@ -81,29 +112,90 @@ rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint
     return status;
 }
 
+static rondo_status resolve_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
+                                 uint64_t length) {
+    rondo__memory_edge *edge = NULL;
+    rondo__block *block = resolve_find(memory, address);
+    if (!block || length > block->allocation.size - (address - block->allocation.base)) {
+        return RONDO__FAIL(NOT_FOUND, MEMORY, "device '%s': %llu bytes at 0x%llx are in no live allocation",
+                           memory->device->properties.name, (unsigned long long)length, (unsigned long long)address);
+    }
+    RONDO__TRY(resolve_watch(memory, block, watcher, &edge));
+    if (!edge->holds) block->holds++;
+    edge->holds = true;
+    return RONDO_OK;
+}
+
+rondo_status rondo__memory_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
+                                uint64_t length) {
+    rondo__mutex_lock(&memory->mutex);
+    rondo_status status = resolve_hold(memory, watcher, address, length);
+    rondo__mutex_unlock(&memory->mutex);
+    return status;
+}
+
 void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher) {
     rondo__mutex_lock(&memory->mutex);
-    rondo__watch_drop(&memory->watch, watcher);
+    while (watcher->edges) {
+        rondo__memory_edge *edge = watcher->edges;
+        rondo__block *block = edge->holds ? (rondo__block *)(void *)edge->allocation : NULL;
+        rondo__watch_remove(&memory->watch, edge);
+        if (!block) continue;
+        block->holds--;
+        if (block->state == RONDO__BLOCK_PENDING && !rondo__block_is_used(block)) {
+            rondo__block_free(block->segment->pool->cache, block, rondo__device_is_inline(memory->device));
+        }
+    }
     watcher->epoch = 0;
     rondo__mutex_unlock(&memory->mutex);
 }
 
-static bool resolve_is(const rondo__ranges *ranges, const rondo__memory_reference *reference) {
-    const rondo__allocation *allocation = rondo__ranges_at_or_below(ranges, reference->base);
-    return allocation && allocation->base == reference->base && allocation->generation == reference->generation;
+/* The very allocation, live or held. */
+static bool resolve_is(const rondo__cache *cache, const rondo__memory_reference *reference) {
+    const rondo__block *block = rondo__cache_at(cache, reference->base);
+    return block && block->allocation.base == reference->base &&
+           block->allocation.generation == reference->generation && (block->state == RONDO__BLOCK_LIVE || block->holds);
 }
 
 bool rondo__memory_alive(rondo__memory *memory, const rondo__memory_reference *reference) {
     if (!reference->base) return true;
     rondo__mutex_lock(&memory->mutex);
-    bool alive = resolve_is(&memory->device_ranges, reference) || resolve_is(&memory->pinned_ranges, reference);
+    bool alive = resolve_is(&memory->cache, reference) || resolve_is(&memory->pinned, reference);
     rondo__mutex_unlock(&memory->mutex);
     return alive;
+}
+
+bool rondo__memory_alive_in(rondo__memory *memory, const rondo__memory_reference *reference, rondo_pool_id id) {
+    if (rondo__memory_alive(memory, reference)) return true;
+    if (!id.automatic && !id.user) return false;
+    rondo__mutex_lock(&memory->mutex);
+    const rondo__pool *pool = rondo__cache_pool(&memory->cache, id);
+    const rondo__block *block = rondo__cache_at(&memory->cache, reference->base);
+    bool kept = pool && pool->uses && block && block->segment->pool == pool;
+    rondo__mutex_unlock(&memory->mutex);
+    return kept;
+}
+
+rondo_pool_id rondo__memory_pool_of(rondo__memory *memory, uint64_t address) {
+    rondo_pool_id id = {0, 0};
+    rondo__mutex_lock(&memory->mutex);
+    const rondo__block *block = resolve_find(memory, address);
+    if (block) id = block->segment->pool->id;
+    rondo__mutex_unlock(&memory->mutex);
+    return id;
 }
 
 static const char *resolve_ordinal(uint64_t number) {
     if (number % 100u >= 11u && number % 100u <= 13u) return "th";
     return number % 10u == 1u ? "st" : number % 10u == 2u ? "nd" : number % 10u == 3u ? "rd" : "th";
+}
+
+static const char *resolve_how(rondo__past how) {
+    switch (how) {
+    case RONDO__PAST_HOST_FREED: return "freed by rondo_memory_host_free";
+    case RONDO__PAST_RESTORED: return "taken away by rondo_memory_checkpoint_restore";
+    default: return "freed by rondo_memory_free";
+    }
 }
 
 static const rondo__memory_past *resolve_past(const rondo__memory *memory, uint64_t generation) {
@@ -123,16 +215,15 @@ void rondo__memory_explain(rondo__memory *memory, const rondo__memory_reference 
     rondo__mutex_lock(&memory->mutex);
     const rondo__memory_past *past = resolve_past(memory, reference->generation);
     if (past) {
-        (void)snprintf(freed, sizeof freed, "freed by %s, %llu%s free of the device",
-                       past->pinned ? "rondo_memory_host_free" : "rondo_memory_free", (unsigned long long)past->number,
-                       resolve_ordinal(past->number));
+        (void)snprintf(freed, sizeof freed, "%s, %llu%s free of the device", resolve_how(past->how),
+                       (unsigned long long)past->number, resolve_ordinal(past->number));
     } else {
         (void)snprintf(freed, sizeof freed, "freed, more than %u frees ago", RONDO__MEMORY_HISTORY);
     }
-    const rondo__allocation *live = resolve_find(&memory->device_ranges, reference->base);
-    if (!live) live = resolve_find(&memory->pinned_ranges, reference->base);
+    const rondo__block *live = resolve_find(memory, reference->base);
     if (live) {
-        (void)snprintf(now, sizeof now, "part of a live allocation of %llu bytes", (unsigned long long)live->size);
+        (void)snprintf(now, sizeof now, "part of a live allocation of %llu bytes",
+                       (unsigned long long)live->allocation.size);
     } else {
         (void)snprintf(now, sizeof now, "part of no allocation");
     }
@@ -143,8 +234,10 @@ void rondo__memory_explain(rondo__memory *memory, const rondo__memory_reference 
 bool rondo__memory_is_pinned(rondo__memory *memory, const void *pointer, uint64_t bytes) {
     uint64_t address = (uint64_t)(uintptr_t)pointer;
     rondo__mutex_lock(&memory->mutex);
-    const rondo__allocation *allocation = resolve_find(&memory->pinned_ranges, address);
-    bool pinned = allocation && bytes <= allocation->size - (address - allocation->base);
+    const rondo__block *block = rondo__cache_at(&memory->pinned, address);
+    uint64_t offset = block ? address - block->allocation.base : 0;
+    bool pinned = block && block->state == RONDO__BLOCK_LIVE && offset < block->allocation.size &&
+                  bytes <= block->allocation.size - offset;
     rondo__mutex_unlock(&memory->mutex);
     return pinned;
 }

@@ -4,7 +4,7 @@
 #ifndef RONDO_SRC_MEMORY_TABLE_H
 #define RONDO_SRC_MEMORY_TABLE_H
 
-#include "memory/ranges.h"
+#include "memory/cache.h"
 #include "memory/watch.h"
 
 #define RONDO__MEMORY_HISTORY 256u
@@ -12,20 +12,25 @@
 /* The last frees, to explain what became of an address. */
 typedef struct rondo__memory_past {
     uint64_t generation, number; /* number: the how manieth free of the device */
-    bool pinned;
+    rondo__past how;
 } rondo__memory_past;
 
 struct rondo__memory {
     rondo_device *device;
     rondo_allocator allocator;
     rondo__mutex mutex;
-    rondo__ranges device_ranges, pinned_ranges;
+    rondo__cache cache, pinned;
     rondo__watch watch;
-    uint64_t bytes; /* of device memory, alive */
     uint64_t next_generation, frees;
     /* Raised by every free, before the memory goes back: what a watcher remembers is good while this stays. */
     atomic_uint_fast64_t epoch;
     rondo__memory_past history[RONDO__MEMORY_HISTORY]; /* free number n at n modulo its size */
 };
+
+/* Only under the mutex is it raised. */
+static inline void rondo__memory_raise_epoch(rondo__memory *memory) {
+    uint_fast64_t epoch = atomic_load_explicit(&memory->epoch, memory_order_relaxed);
+    atomic_store_explicit(&memory->epoch, epoch + 1u, memory_order_release);
+}
 
 #endif

@@ -55,15 +55,19 @@ static rondo_status watch_grow(rondo__watch *watch) {
     return RONDO_OK;
 }
 
-rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation, rondo__memory_watcher *watcher) {
+rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation, rondo__memory_watcher *watcher,
+                              rondo__memory_edge **out_edge) {
     void *memory = NULL;
     if (watch->count >= watch->bucket_count) RONDO__TRY(watch_grow(watch));
     rondo__memory_edge **bucket = watch_bucket(watch, allocation, watcher);
-    for (const rondo__memory_edge *edge = *bucket; edge; edge = edge->bucket_next) {
-        if (edge->allocation == allocation && edge->watcher == watcher) return RONDO_OK;
+    rondo__memory_edge *edge = *bucket;
+    while (edge && (edge->allocation != allocation || edge->watcher != watcher)) edge = edge->bucket_next;
+    if (edge) {
+        *out_edge = edge;
+        return RONDO_OK;
     }
     RONDO__TRY(rondo__allocate(&watch->allocator, sizeof(rondo__memory_edge), &memory));
-    rondo__memory_edge *edge = memory;
+    edge = memory;
     *edge = (rondo__memory_edge){.allocation = allocation,
                                  .watcher = watcher,
                                  .allocation_next = allocation->edges,
@@ -75,10 +79,11 @@ rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation
     if (watcher->edges) watcher->edges->watcher_link = &edge->watcher_next;
     allocation->edges = watcher->edges = *bucket = edge;
     watch->count++;
+    *out_edge = edge;
     return RONDO_OK;
 }
 
-static void watch_remove(rondo__watch *watch, rondo__memory_edge *edge) {
+void rondo__watch_remove(rondo__watch *watch, rondo__memory_edge *edge) {
     rondo__memory_edge **link = watch_bucket(watch, edge->allocation, edge->watcher);
     while (*link != edge) link = &(*link)->bucket_next;
     *link = edge->bucket_next;
@@ -90,13 +95,32 @@ static void watch_remove(rondo__watch *watch, rondo__memory_edge *edge) {
     watch->count--;
 }
 
-void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation) {
-    while (allocation->edges) {
-        atomic_store_explicit(&allocation->edges->watcher->stale, 1u, memory_order_release);
-        watch_remove(watch, allocation->edges);
+static bool watch_is_own(const rondo__memory_watcher *watcher, rondo_pool_id pool) {
+    return (pool.automatic || pool.user) && watcher->pool.automatic == pool.automatic &&
+           watcher->pool.user == pool.user;
+}
+
+static void watch_mark(rondo__memory_watcher *watcher, uint32_t reason) {
+    uint_least32_t fresh = RONDO__STALE_NOT;
+    (void)atomic_compare_exchange_strong_explicit(&watcher->stale, &fresh, reason, memory_order_release,
+                                                  memory_order_relaxed);
+}
+
+void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool) {
+    for (rondo__memory_edge *edge = allocation->edges, *next = NULL; edge; edge = next) {
+        next = edge->allocation_next;
+        if (edge->holds) continue;
+        if (!watch_is_own(edge->watcher, pool)) watch_mark(edge->watcher, RONDO__STALE_FREED);
+        rondo__watch_remove(watch, edge);
     }
 }
 
-void rondo__watch_drop(rondo__watch *watch, rondo__memory_watcher *watcher) {
-    while (watcher->edges) watch_remove(watch, watcher->edges);
+void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool, uint32_t reason) {
+    while (allocation->edges) {
+        rondo__memory_watcher *watcher = allocation->edges->watcher;
+        bool own = watch_is_own(watcher, pool);
+        if (!own) watch_mark(watcher, RONDO__STALE_FREED);
+        else if (reason != RONDO__STALE_RESTORED || !watcher->managed) watch_mark(watcher, reason);
+        rondo__watch_remove(watch, allocation->edges);
+    }
 }

@@ -14,6 +14,7 @@ struct rondo__memory_edge {
     rondo__memory_edge *allocation_next, **allocation_link; /* link: the pointer that points here */
     rondo__memory_edge *watcher_next, **watcher_link;
     rondo__memory_edge *bucket_next;
+    bool holds; /* keeps the allocation: see rondo__memory_hold */
 };
 
 typedef struct rondo__watch {
@@ -26,11 +27,14 @@ typedef struct rondo__watch {
 void rondo__watch_init(rondo__watch *watch, const rondo_allocator *allocator);
 /* Frees every edge that is left; allocations and watchers are no longer looked at. */
 void rondo__watch_deinit(rondo__watch *watch);
-/* Once a pair: a second time changes nothing. */
+/* Once a pair: a second time gives the same edge. */
 RONDO_MUST_USE rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation,
-                                             rondo__memory_watcher *watcher);
-/* The allocation goes: marks its watchers stale and drops its edges. */
-void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation);
-void rondo__watch_drop(rondo__watch *watch, rondo__memory_watcher *watcher);
+                                             rondo__memory_watcher *watcher, rondo__memory_edge **out_edge);
+/* The allocation, a block of `pool`, was freed: marks its watchers stale but for those whose own pool it is, and drops
+ * its edges. Those that hold it stay as they are. */
+void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool);
+/* It is gone, for this reason, also to those that hold it. */
+void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool, uint32_t reason);
+void rondo__watch_remove(rondo__watch *watch, rondo__memory_edge *edge);
 
 #endif

@@ -37,26 +37,26 @@ static size_t edges_of(const rondo__memory_watcher *watcher) {
 
 static void test_one_edge_a_pair(rondo_test *t) {
     crowd *c = crowd_open(t);
+    rondo__memory_edge *edge = NULL;
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < MANY; i++) {
             for (uint32_t j = 0; j < MANY; j++) {
                 /* Watchers take turns, as captures side by side do. */
-                T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[(j + i) % MANY]));
+                T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[(j + i) % MANY], &edge));
             }
         }
         T_EQ(t, c->watch.count, MANY * MANY);
     }
     T_EQ(t, edges_of(&c->watchers[7]), MANY);
-    rondo__watch_freed(&c->watch, &c->allocations[3]);
+    rondo__watch_freed(&c->watch, &c->allocations[3], (rondo_pool_id){0, 0});
     T_EQ(t, c->watch.count, MANY * (MANY - 1));
     T_EQ(t, edges_of(&c->watchers[7]), MANY - 1);
     T_TRUE(t, c->allocations[3].edges == NULL);
-    rondo__watch_drop(&c->watch, &c->watchers[7]);
-    rondo__watch_drop(&c->watch, &c->watchers[7]);
+    while (c->watchers[7].edges) rondo__watch_remove(&c->watch, c->watchers[7].edges);
     T_EQ(t, c->watch.count, (MANY - 1) * (MANY - 1));
     for (uint32_t j = 0; j < MANY; j++) T_EQ(t, atomic_load(&c->watchers[j].stale), 1);
     for (uint32_t i = 0; i < MANY; i++) {
-        for (const rondo__memory_edge *edge = c->allocations[i].edges; edge; edge = edge->allocation_next) {
+        for (edge = c->allocations[i].edges; edge; edge = edge->allocation_next) {
             T_TRUE(t, edge->allocation == &c->allocations[i] && edge->watcher != &c->watchers[7]);
         }
     }
@@ -64,13 +64,40 @@ static void test_one_edge_a_pair(rondo_test *t) {
 
 static void test_only_those_who_watch_are_told(rondo_test *t) {
     crowd *c = crowd_open(t);
+    rondo__memory_edge *edge = NULL;
     for (uint32_t i = 0; i < MANY; i++) {
         for (uint32_t j = i % 3; j < MANY; j += 3) {
-            T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[j]));
+            T_OK(t, rondo__watch_add(&c->watch, &c->allocations[i], &c->watchers[j], &edge));
         }
     }
-    rondo__watch_freed(&c->watch, &c->allocations[4]);
+    rondo__watch_freed(&c->watch, &c->allocations[4], (rondo_pool_id){0, 0});
     for (uint32_t j = 0; j < MANY; j++) T_EQ(t, atomic_load(&c->watchers[j].stale), j % 3 == 1);
 }
 
-RONDO_TEST_MAIN(T(test_one_edge_a_pair), T(test_only_those_who_watch_are_told))
+static void test_own_pools_and_holders(rondo_test *t) {
+    crowd *c = crowd_open(t);
+    rondo__memory_edge *edges[4];
+    rondo_pool_id pool = {0, 5};
+    c->watchers[1].pool = c->watchers[3].pool = pool;
+    c->watchers[3].managed = true;
+    for (uint32_t i = 0; i < 4; i++)
+        T_OK(t, rondo__watch_add(&c->watch, &c->allocations[0], &c->watchers[i], &edges[i]));
+    edges[2]->holds = true;
+    rondo__watch_freed(&c->watch, &c->allocations[0], pool);
+    T_EQ(t, atomic_load(&c->watchers[0].stale), RONDO__STALE_FREED);
+    for (uint32_t i = 1; i < 4; i++) T_EQ(t, atomic_load(&c->watchers[i].stale), RONDO__STALE_NOT);
+    T_TRUE(t, c->allocations[0].edges == edges[2] && c->watch.count == 1); /* who holds stays */
+    for (uint32_t i = 1; i < 4; i++)
+        T_OK(t, rondo__watch_add(&c->watch, &c->allocations[1], &c->watchers[i], &edges[i]));
+    rondo__watch_gone(&c->watch, &c->allocations[1], pool, RONDO__STALE_RESTORED);
+    T_EQ(t, atomic_load(&c->watchers[1].stale), RONDO__STALE_RESTORED);
+    T_EQ(t, atomic_load(&c->watchers[2].stale), RONDO__STALE_FREED);
+    T_EQ(t, atomic_load(&c->watchers[3].stale), RONDO__STALE_NOT); /* it answers for the order itself */
+    T_OK(t, rondo__watch_add(&c->watch, &c->allocations[2], &c->watchers[1], &edges[1]));
+    T_OK(t, rondo__watch_add(&c->watch, &c->allocations[2], &c->watchers[3], &edges[3]));
+    rondo__watch_gone(&c->watch, &c->allocations[2], pool, RONDO__STALE_POOL_RELEASED);
+    T_EQ(t, atomic_load(&c->watchers[1].stale), RONDO__STALE_RESTORED); /* the first reason stays */
+    T_EQ(t, atomic_load(&c->watchers[3].stale), RONDO__STALE_POOL_RELEASED);
+}
+
+RONDO_TEST_MAIN(T(test_one_edge_a_pair), T(test_only_those_who_watch_are_told), T(test_own_pools_and_holders))

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The caching allocator: segments taken from the backend, cut into blocks, that pools keep and hand out again. A device
+ * has two of it, one over its own memory and one over pinned host memory.
+ *
+ *   classes.h     sizes: rounding, small and large, when to cut
+ *   segment.c     from the backend and back, and from pool to pool
+ *   block.c       cutting, joining, giving out, taking back
+ *   allocate.c    where a block is looked for, in which order; out of memory
+ *   free.c        who has to be waited for
+ *   wait.c        other streams that use a block: events, and captures in progress
+ *   pool.c        private pools, use counts, diversions
+ *   collect.c     what goes back to the backend, and when
+ *   checkpoint.c  a pool's exact layout, kept and brought back
+ *   snapshot.c    segments and blocks as JSON
+ *   check.c       every invariant, walked
+ *
+ * Everything here is under the memory's mutex unless it says otherwise.
+ */
+#ifndef RONDO_SRC_MEMORY_CACHE_H
+#define RONDO_SRC_MEMORY_CACHE_H
+
+#include "memory/marks.h"
+#include "memory/memory.h"
+#include "memory/ranges.h"
+
+typedef struct rondo__block rondo__block;
+typedef struct rondo__segment rondo__segment;
+typedef struct rondo__pool rondo__pool;
+typedef struct rondo__cache rondo__cache;
+
+/* The key of blocks that no stream owns. Streams are numbered from 1. A number that comes again belongs to a stream
+ * whose predecessor has finished everything. */
+#define RONDO__NO_STREAM 0u
+
+/* A block is used by work of another stream. */
+typedef struct rondo__use {
+    struct rondo__use *next;
+    rondo__block *block;
+    uint64_t stream;
+    void *event; /* the backend's. Null: the next event in the queue tells for this use, too */
+} rondo__use;
+
+/* The uses by one stream whose blocks were freed, in that order. */
+typedef struct rondo__queue {
+    uint64_t stream;
+    uint64_t uses; /* those of live blocks included: the queue is there before it is needed */
+    rondo__use *first, *last;
+    rondo__use *front;  /* the first that has an event */
+    rondo__use *marked; /* the last that has one */
+} rondo__queue;
+
+enum {
+    RONDO__BLOCK_FREE = 0,
+    RONDO__BLOCK_LIVE = 1,
+    RONDO__BLOCK_PENDING = 2 /* freed; somebody still uses it */
+};
+
+struct rondo__block {
+    rondo__allocation allocation; /* its start, the size that was asked for, generation, edges. First member */
+    uint64_t size;                /* as rounded */
+    uint64_t stream;
+    rondo__segment *segment;
+    rondo__block *previous, *next; /* by address, in the segment */
+    rondo__block *left, *right;    /* free: the tree. Not in use: left is the next spare one */
+    uint32_t priority;
+    uint8_t state;
+    bool parked;      /* pending until nothing captures; left is the next such */
+    bool kept;        /* checkpoint.c: is in both layouts */
+    uint32_t waits;   /* pending: uses that are not over */
+    uint32_t holds;   /* watchers that keep it */
+    rondo__use *uses; /* live */
+    rondo_lease *lease;
+    uint64_t stamp; /* free: the number of the free that made it so */
+    uint64_t round; /* pool.c: the last count that met it */
+};
+
+struct rondo__segment {
+    rondo__allocation range; /* first member */
+    rondo__pool *pool;
+    rondo__segment *previous, *next; /* of the pool */
+    uint64_t stream;
+    uint32_t kind;
+    bool exact; /* made for one block, never cut */
+    bool kept;  /* checkpoint.c */
+    rondo__block *first;
+    /* Where blocks start, in parts of 2^shift bytes; no part has two starts. */
+    uint32_t shift;
+    rondo__marks marks;
+    rondo__block **starts; /* set where there is a mark */
+    size_t parts;
+};
+
+enum { RONDO__POOL_SMALL = 0, RONDO__POOL_LARGE = 1 };
+
+struct rondo__pool {
+    rondo__allocation anchor; /* has an edge to each watcher whose own pool this is. First member */
+    rondo__cache *cache;
+    rondo_pool_id id;
+    uint64_t uses; /* 0: released. The device's own pool has 1 */
+    bool recording;
+    rondo__segment *segments;
+    rondo__block *free[2];
+    rondo_memory_statistics counts;
+    uint64_t pending; /* blocks */
+    char label[48];
+};
+
+typedef struct rondo__diversion {
+    rondo__pool *pool;
+    rondo_memory_filter_kind kind;
+    uint64_t value; /* thread, stream or capture */
+} rondo__diversion;
+
+#define RONDO__CACHE_RELEASED 4096u
+
+/* Ids that were released, so that they are not used again: the last ones, and a bound on those forgotten. */
+typedef struct rondo__released {
+    rondo_pool_id ids[RONDO__CACHE_RELEASED];
+    uint64_t count;
+    uint64_t automatic, user; /* the greatest forgotten one */
+} rondo__released;
+
+struct rondo__cache {
+    rondo__memory *memory;
+    bool pinned;
+    bool apart;    /* blocks of no stream get segments of their own: the backend checks edges and reuse */
+    uint64_t unit; /* sizes are multiples of it */
+    rondo__ranges segments;
+    rondo__pool own;
+    rondo__buffer pools;       /* rondo__pool *, by id */
+    rondo__buffer diversions;  /* rondo__diversion, the newest last */
+    rondo__released *released; /* made with the first private pool */
+    rondo_memory_statistics total;
+    rondo_memory_settings settings;
+    uint64_t limit; /* of reserved bytes; UINT64_MAX: none */
+    rondo__block *spare;
+    uint64_t spare_count;
+    struct rondo__slab *slabs;
+    uint64_t random, round;
+    rondo__block *parked; /* by `left` */
+    rondo__buffer queues; /* rondo__queue, one a stream that is waited for */
+    uint64_t waiting;     /* uses in them */
+    bool asking;          /* somebody looks through them, without the mutex at times */
+    rondo__buffer events; /* void *: events to be used again. Of who asks */
+    uint64_t unchecked;   /* operations since check.c looked */
+};
+
+/* What is wanted. */
+typedef struct rondo__request {
+    uint64_t size, rounded;
+    uint64_t stream, capture, thread; /* thread 0: not to be diverted */
+    uint32_t kind;
+} rondo__request;
+
+/* ---- cache.c */
+void rondo__cache_init(rondo__cache *cache, rondo__memory *memory, bool pinned);
+/* Gives back everything, whatever its state. */
+void rondo__cache_deinit(rondo__cache *cache);
+/* The block that the address is in, whatever its state; null when no segment has it. */
+rondo__block *rondo__cache_at(const rondo__cache *cache, uint64_t address);
+/* The live one that starts there. */
+rondo__block *rondo__cache_live(const rondo__cache *cache, uint64_t address);
+/* Spare blocks, so that what follows cannot fail. */
+RONDO_MUST_USE rondo_status rondo__cache_reserve(rondo__cache *cache, uint64_t blocks);
+
+/* ---- segment.c */
+/* Takes `bytes` from the backend into the pool; its one block is free and in no tree. out_short: the failure is that the
+ * device (or the limit) has no more; a lack of host memory is another thing. */
+RONDO_MUST_USE rondo_status rondo__segment_take(rondo__cache *cache, rondo__pool *pool, const rondo__request *request,
+                                                uint64_t bytes, bool exact, rondo__block **out_block, bool *out_short);
+/* The segment's one block is in no tree. Work that uses it has finished. */
+void rondo__segment_give_back(rondo__cache *cache, rondo__segment *segment);
+/* To another pool. Its one block is free and in no tree. */
+void rondo__segment_move(rondo__segment *segment, rondo__pool *pool);
+static inline bool rondo__segment_is_free(const rondo__segment *segment) {
+    return segment->first->state == RONDO__BLOCK_FREE && !segment->first->next;
+}
+rondo__block *rondo__segment_at(const rondo__segment *segment, uint64_t address);
+void rondo__segment_mark(rondo__segment *segment, rondo__block *block);
+void rondo__segment_unmark(rondo__segment *segment, const rondo__block *block);
+
+/* ---- block.c */
+/* What becomes of the watchers of a block that is no longer live, and what explain says. */
+typedef enum rondo__past {
+    RONDO__PAST_FREED = 1,
+    RONDO__PAST_HOST_FREED = 2,
+    RONDO__PAST_RESTORED = 3,
+    RONDO__PAST_CLOSED = 4
+} rondo__past;
+rondo__block *rondo__block_make(rondo__cache *cache, rondo__segment *segment, uint64_t base, uint64_t size);
+void rondo__block_drop(rondo__cache *cache, rondo__block *block);
+/* Into the tree of its segment's pool, and out of it. */
+void rondo__block_insert(rondo__cache *cache, rondo__block *block);
+void rondo__block_remove(rondo__cache *cache, rondo__block *block);
+/* The statistics' part of the two: a block that stays in the tree while its neighbours change. */
+void rondo__block_count(rondo__cache *cache, const rondo__block *block);
+void rondo__block_uncount(rondo__cache *cache, const rondo__block *block);
+/* From free (in no tree) to live; what is left over goes back into the tree. A spare block is there. */
+void rondo__block_give(rondo__cache *cache, rondo__block *block, const rondo__request *request);
+/* Makes a block live that has its size. */
+void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t requested);
+/* A live block ends: watchers, lease, history, counts. It is then pending, and in no tree. */
+void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past);
+/* A pending block that nobody uses becomes free and is joined to its neighbours. May give its segment to another pool,
+ * or back to the backend (when `finished`: nothing in flight uses it). */
+void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished);
+static inline bool rondo__block_is_used(const rondo__block *block) {
+    return block->waits || block->holds || block->parked;
+}
+
+/* ---- allocate.c: take the mutex */
+RONDO_MUST_USE rondo_status rondo__cache_allocate(rondo__cache *cache, const rondo__request *request,
+                                                  uint64_t *out_address);
+/* ---- free.c: takes the mutex */
+RONDO_MUST_USE rondo_status rondo__cache_free(rondo__cache *cache, uint64_t address);
+/* ---- oom.c */
+rondo_status rondo__cache_out_of_memory(rondo__cache *cache, const rondo__pool *pool, const rondo__request *request,
+                                        rondo_status reason);
+
+/* ---- wait.c */
+/* Takes the mutex. Looks which uses are over, and frees their blocks. Asks the backend, hence not under the mutex. */
+void rondo__cache_settle(rondo__cache *cache);
+/* The uses of a block that has ended become waits. */
+void rondo__cache_await(rondo__cache *cache, rondo__block *block);
+/* A use of a live block that is to end without waiting, because the device has been waited for. */
+void rondo__cache_forget_use(rondo__cache *cache, rondo__block *block);
+/* Gives back events and what waits for them. */
+void rondo__cache_drop_waits(rondo__cache *cache);
+/* Whether a capture records the stream of that number (0: any stream). */
+bool rondo__cache_captures(rondo_device *device, uint64_t stream);
+
+/* ---- pool.c */
+rondo__pool *rondo__cache_pool(rondo__cache *cache, rondo_pool_id id);
+/* NOT_FOUND for an unknown or released one. {0, 0} is the device's own. */
+RONDO_MUST_USE rondo_status rondo__cache_find_pool(rondo__cache *cache, rondo_pool_id id, rondo__pool **out_pool);
+rondo__pool *rondo__cache_divert(rondo__cache *cache, const rondo__request *request);
+/* A pool without uses: its free segments become the device's own; without segments it goes. */
+void rondo__pool_empty(rondo__cache *cache, rondo__pool *pool);
+void rondo__cache_drop_pools(rondo__cache *cache);
+RONDO_MUST_USE rondo_status rondo__cache_pool_begin(rondo__cache *cache, rondo_pool_id id,
+                                                    const rondo_memory_filter *filter);
+RONDO_MUST_USE rondo_status rondo__cache_pool_retain(rondo__cache *cache, rondo_pool_id id);
+RONDO_MUST_USE rondo_status rondo__cache_pool_end(rondo__cache *cache, rondo_pool_id id);
+RONDO_MUST_USE rondo_status rondo__cache_pool_release(rondo__cache *cache, rondo_pool_id id);
+
+/* ---- collect.c: only segments freed up to `stamp` are looked at, and none whose stream captures */
+void rondo__cache_collect_all(rondo__cache *cache, uint64_t stamp);
+/* The settings' oldest ones. */
+void rondo__cache_collect_old(rondo__cache *cache, uint64_t stamp);
+/* Large ones of the request's stream that it might not take: enough for it, or nothing. */
+void rondo__cache_collect_oversize(rondo__cache *cache, const rondo__request *request, uint64_t stamp);
+
+/* ---- check.c */
+RONDO_MUST_USE rondo_status rondo__cache_check(rondo__cache *cache);
+/* After an operation, in debug builds. */
+void rondo__cache_assert(rondo__cache *cache);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Telling of reuse. A backend may overwrite what it is told of, so it is told only where nothing in flight can use the
+ * range: on devices that have finished when the call returns, and for blocks of no stream, which are freed after a wait.
+ *
+ * Segments made for one block come from the backend and go back to it with that block: it needs no telling. */
+#include "memory/poison.h"
+
+#include "memory/table.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RONDO__POISON_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RONDO__POISON_ASAN 1
+#endif
+#endif
+
+#ifdef RONDO__POISON_ASAN
+void __asan_poison_memory_region(const volatile void *address, size_t size);
+void __asan_unpoison_memory_region(const volatile void *address, size_t size);
+static void poison_asan(const rondo__cache *cache, uint64_t address, uint64_t bytes, bool given) {
+    if (!cache->pinned && !(cache->memory->device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE)) return;
+    if (given) __asan_unpoison_memory_region((const void *)(uintptr_t)address, (size_t)bytes);
+    else __asan_poison_memory_region((const void *)(uintptr_t)address, (size_t)bytes);
+}
+#undef RONDO__POISON_ASAN
+#else
+static void poison_asan(const rondo__cache *cache, uint64_t address, uint64_t bytes, bool given) {
+    (void)cache, (void)address, (void)bytes, (void)given;
+}
+#endif
+
+static void poison_tell(const rondo__cache *cache, const rondo__block *block, uint64_t bytes, bool given) {
+    const rondo_device *device = cache->memory->device;
+    if (block->segment->exact) return;
+    if (given) poison_asan(cache, block->allocation.base, bytes, true);
+    if (!cache->pinned && device->table->memory->on_reuse &&
+        (block->stream == RONDO__NO_STREAM || rondo__device_is_inline(device))) {
+        device->table->memory->on_reuse(device->handle, block->allocation.base, bytes, given);
+    }
+    if (!given) poison_asan(cache, block->allocation.base, bytes, false);
+}
+
+void rondo__poison_given(const rondo__cache *cache, const rondo__block *block) {
+    poison_tell(cache, block, block->allocation.size, true);
+}
+
+void rondo__poison_taken_back(const rondo__cache *cache, const rondo__block *block) {
+    poison_tell(cache, block, block->size, false);
+}
+
+void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment) {
+    if (!segment->exact) poison_asan(cache, segment->range.base, segment->range.size, true);
+}

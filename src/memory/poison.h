@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that nobody has been given is not to be touched: the backend is told, so that it can poison it, and in builds
+ * with the address sanitizer so is that. */
+#ifndef RONDO_SRC_MEMORY_POISON_H
+#define RONDO_SRC_MEMORY_POISON_H
+
+#include "memory/cache.h"
+
+void rondo__poison_given(const rondo__cache *cache, const rondo__block *block);
+void rondo__poison_taken_back(const rondo__cache *cache, const rondo__block *block);
+/* The segment goes back to the backend. */
+void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figures that are kept as things happen, so that asking costs nothing; and the settings. */
+#include <string.h>
+
+#include "memory/classes.h"
+#include "memory/table.h"
+
+static rondo_status statistics_of(rondo__cache *cache, rondo_pool_id id, rondo_memory_statistics *out_statistics) {
+    rondo__pool *pool = NULL;
+    uint32_t size = out_statistics->struct_size;
+    if (!size) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
+                           "the statistics' struct_size is 0: start from "
+                           "RONDO_MEMORY_STATISTICS_INIT");
+    }
+    rondo__mutex_lock(&cache->memory->mutex);
+    rondo_status status = rondo__cache_find_pool(cache, id, &pool);
+    if (!status) {
+        rondo_memory_statistics found = pool == &cache->own ? cache->total : pool->counts;
+        found.struct_size = size;
+        memcpy(out_statistics, &found, size < sizeof found ? size : sizeof found);
+    }
+    rondo__mutex_unlock(&cache->memory->mutex);
+    return status;
+}
+
+rondo_status rondo_memory_get_statistics(rondo_device *device, rondo_pool_id pool,
+                                         rondo_memory_statistics *out_statistics) {
+    if (!device || !out_statistics) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "statistics need a device and a place");
+    }
+    return statistics_of(&device->memory->cache, pool, out_statistics);
+}
+
+rondo_status rondo__memory_pinned_statistics(rondo__memory *memory, rondo_pool_id pool,
+                                             rondo_memory_statistics *out_statistics) {
+    return statistics_of(&memory->pinned, pool, out_statistics);
+}
+
+static rondo_status statistics_bad_settings(const rondo_memory_settings *s) {
+    if (s->expandable_segments) {
+        return RONDO__FAIL(UNSUPPORTED, MEMORY,
+                           "expandable_segments: segments that grow in place do not exist here; "
+                           "max_split_bytes keeps large ones whole");
+    }
+    if (s->max_split_bytes && s->max_split_bytes < RONDO__CLASS_LARGE_SEGMENT) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "max_split_bytes is %llu: 0, or at least %llu",
+                           (unsigned long long)s->max_split_bytes, (unsigned long long)RONDO__CLASS_LARGE_SEGMENT);
+    }
+    if (s->roundup_divisions > 64u || (s->roundup_divisions & (s->roundup_divisions - 1u)) != 0) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "roundup_divisions is %u: a power of two up to 64, or 0",
+                           s->roundup_divisions);
+    }
+    if (!(s->collect_above >= 0.0 && s->collect_above < 1.0)) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "collect_above is %g: from 0 (never) to below 1",
+                           s->collect_above);
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo_memory_configure(rondo_device *device, const rondo_memory_settings *settings) {
+    rondo_memory_settings own = RONDO_MEMORY_SETTINGS_INIT;
+    if (!device || !settings || !settings->struct_size) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
+                           "rondo_memory_configure needs a device, and settings that start from "
+                           "RONDO_MEMORY_SETTINGS_INIT");
+    }
+    memcpy(&own, settings, settings->struct_size < sizeof own ? settings->struct_size : sizeof own);
+    own.struct_size = sizeof own;
+    RONDO__TRY(statistics_bad_settings(&own));
+    rondo__mutex_lock(&device->memory->mutex);
+    device->memory->cache.settings = own;
+    rondo__mutex_unlock(&device->memory->mutex);
+    return RONDO_OK;
+}
+
+rondo_status rondo_memory_set_fraction(rondo_device *device, double fraction) {
+    uint64_t free_bytes = 0, total = 0;
+    if (!device) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "rondo_memory_set_fraction: the device is null");
+    if (!(fraction > 0.0 && fraction <= 1.0)) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "the fraction is %g: above 0 and up to 1", fraction);
+    }
+    RONDO__TRY(rondo_device_memory_info(device, &free_bytes, &total));
+    if (!total) {
+        return RONDO__FAIL(UNSUPPORTED, MEMORY, "device '%s' does not say how much memory it has",
+                           device->properties.name);
+    }
+    rondo__mutex_lock(&device->memory->mutex);
+    device->memory->cache.limit = (uint64_t)(fraction * (double)total);
+    rondo__mutex_unlock(&device->memory->mutex);
+    return RONDO_OK;
+}
