@@ -243,10 +243,41 @@ static void catalogue_strange_once(compare *c) {
     for (uint32_t i = 0; i < COMPARE_OUTPUTS; i++) free(out[i]);
 }
 
+/* A good request with one or two things wrong: dims with blocks of that size, types, constants, numbers of attributes. */
+static void catalogue_bent_once(compare *c) {
+    catalogue_requests(c, (int)compare_random(c, 7));
+    for (uint64_t bends = 1 + compare_random(c, 2); bends > 0; bends--) {
+        const uint32_t i = (uint32_t)compare_random(c, c->request.input_count + 1);
+        const bool in = i < c->request.input_count;
+        rondo_operand *operand = in ? &c->inputs[i] : &c->outputs[0];
+        compare_operand *block = in ? &c->in[i] : &c->out[0];
+        const int64_t before = operand->rank > 0 ? block->dims[operand->rank - 1] : 0;
+        switch (compare_random(c, 5)) {
+        case 0: operand->constant = NULL; break;
+        case 1: operand->constant = in ? block->data : NULL; break;
+        case 2:
+            if (c->request.attribute_count > 0) c->ints[0][compare_random(c, 2)] = catalogue_strange_dim(c, true);
+            break;
+        default:
+            if (operand->rank > 0)
+                block->dims[compare_random(c, (uint64_t)operand->rank)] = catalogue_strange_dim(c, true);
+            if (before == 9 && compare_random(c, 2)) operand->rank--;
+            block->bytes = (size_t)(rondo__cpu_elements(operand) * rondo__cpu_element_size(operand->dtype));
+            free(block->data);
+            block->data = calloc(block->bytes ? block->bytes : 1, 1);
+            if (operand->constant) operand->constant = block->data;
+        }
+    }
+    unsigned char *out[COMPARE_OUTPUTS] = {0};
+    (void)compare_run_on(c, &c->cpu, out, -1);
+    for (uint32_t i = 0; i < COMPARE_OUTPUTS; i++) free(out[i]);
+}
+
 static void test_strange_requests(rondo_test *t) {
     for (uint32_t s = 0; compare_set(s); s++) {
         compare *c = compare_start(t, compare_set(s));
         for (int i = 0; i < 30000; i++) catalogue_strange_once(c);
+        for (int i = 0; i < 10000; i++) catalogue_bent_once(c);
         compare_clear(c);
     }
 }
