@@ -45,8 +45,9 @@ static bool arena_fits(const rondo__arena *arena, size_t size, size_t alignment,
 }
 
 static rondo_status arena_too_large(const rondo__arena *arena, size_t size) {
-    return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "%zu bytes more would exceed this store's limit of %zu bytes (%zu are used)",
-                       size, arena->maximum, arena->total);
+    return RONDO__FAIL(OUT_OF_RANGE, MEMORY,
+                       "%zu bytes more would exceed this store's limit of %zu bytes (%zu are used)", size,
+                       arena->maximum, arena->total);
 }
 
 /* A block that holds at least `need` bytes behind its header. */

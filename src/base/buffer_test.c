@@ -67,7 +67,10 @@ static void test_json_strings(rondo_test *t) {
         {"say \"\\\"", "\"say \\\"\\\\\\\"\""},
         {"\b\f\n\r\t\x01\x1f\x7f", "\"\\u0008\\u000c\\n\\r\\t\\u0001\\u001f\\u007f\""},
         {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
-        {"a\xff" "b\xc3", "\"a\xef\xbf\xbd" "b\xef\xbf\xbd\""},
+        {"a\xff"
+         "b\xc3",
+         "\"a\xef\xbf\xbd"
+         "b\xef\xbf\xbd\""},
         {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* a surrogate */
     };
     rondo__buffer text;
@@ -130,5 +133,4 @@ static void test_default_allocator(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(test_elements_stay), T(test_sizes_are_checked), T(test_text_grows_piece_by_piece),
-                T(test_json_strings), T(test_strings_and_arrays_of_the_allocator),
-                T(test_default_allocator))
+                T(test_json_strings), T(test_strings_and_arrays_of_the_allocator), T(test_default_allocator))

@@ -17,7 +17,10 @@ size_t rondo__utf8_sequence(const char *text, size_t size, uint32_t *out_point) 
         return 1;
     }
     /* The second byte's range rules out overlong forms, surrogates and what lies past U+10FFFF. */
-    size_t length = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : s[0] >= 0xe0 && s[0] <= 0xef ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    size_t length = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+                    : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+                    : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                                   : 0;
     if (!length || size < length) return 0;
     unsigned low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
     unsigned high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;

@@ -53,9 +53,7 @@ const char *rondo_status_message(rondo_status status) {
     return status->message;
 }
 
-const char *rondo_status_file(rondo_status status) {
-    return !status || status_is_packed(status) ? "" : status->file;
-}
+const char *rondo_status_file(rondo_status status) { return !status || status_is_packed(status) ? "" : status->file; }
 
 int32_t rondo_status_line(rondo_status status) { return !status || status_is_packed(status) ? 0 : status->line; }
 

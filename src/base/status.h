@@ -31,16 +31,16 @@ static inline rondo_status rondo__status_analysed(rondo_status status) {
     rondo__status_make(RONDO_CODE_##code, RONDO_LAYER_##layer, __FILE__, (int32_t)__LINE__, __VA_ARGS__)
 
 /* Returns the failure of an expression from the enclosing function. */
-#define RONDO__TRY(expression)                       \
-    do {                                             \
-        rondo_status rondo__try_status = (expression); \
+#define RONDO__TRY(expression)                           \
+    do {                                                 \
+        rondo_status rondo__try_status = (expression);   \
         if (rondo__try_status) return rondo__try_status; \
     } while (0)
 
 /* The same with a note about what was being done. */
-#define RONDO__TRY_NOTE(expression, ...)                                                 \
-    do {                                                                                 \
-        rondo_status rondo__try_status = (expression);                                   \
+#define RONDO__TRY_NOTE(expression, ...)                                                  \
+    do {                                                                                  \
+        rondo_status rondo__try_status = (expression);                                    \
         if (rondo__try_status) return rondo__status_note(rondo__try_status, __VA_ARGS__); \
     } while (0)
 

@@ -137,15 +137,27 @@ static void test_hostile_text_stays_in_its_line(rondo_test *t) {
     escape(t, "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
     escape(t, "\t\r\x7f", "\\x09\\x0d\\x7f");
     escape(t, "\xff", "\\xff");
-    escape(t, "\xc3", "\\xc3");                         /* cut short */
-    escape(t, "\xc0\xaf", "\\xc0\\xaf");                /* overlong */
-    escape(t, "\xe0\x80\xaf", "\\xe0\\x80\\xaf");       /* overlong */
-    escape(t, "\xed\xa0\x80", "\\xed\\xa0\\x80");       /* surrogate */
+    escape(t, "\xc3", "\\xc3");                            /* cut short */
+    escape(t, "\xc0\xaf", "\\xc0\\xaf");                   /* overlong */
+    escape(t, "\xe0\x80\xaf", "\\xe0\\x80\\xaf");          /* overlong */
+    escape(t, "\xed\xa0\x80", "\\xed\\xa0\\x80");          /* surrogate */
     escape(t, "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* past U+10FFFF */
-    escape(t, "\xc2\x9b" "2J", "\\xc2\\x9b" "2J");      /* C1: starts a terminal sequence */
-    escape(t, "\xe2\x80\xa8", "\\xe2\\x80\\xa8");       /* line separator */
-    escape(t, "\xe2\x80\xae" "gnp", "\\xe2\\x80\\xae" "gnp"); /* right-to-left override */
-    escape(t, "\xe2\x82" "a", "\\xe2\\x82" "a");        /* cut short in the middle */
+    escape(t,
+           "\xc2\x9b"
+           "2J",
+           "\\xc2\\x9b"
+           "2J");                                 /* C1: starts a terminal sequence */
+    escape(t, "\xe2\x80\xa8", "\\xe2\\x80\\xa8"); /* line separator */
+    escape(t,
+           "\xe2\x80\xae"
+           "gnp",
+           "\\xe2\\x80\\xae"
+           "gnp"); /* right-to-left override */
+    escape(t,
+           "\xe2\x82"
+           "a",
+           "\\xe2\\x82"
+           "a"); /* cut short in the middle */
 }
 
 /* Every cut of every text is whole characters, terminated, within the capacity. */

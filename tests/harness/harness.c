@@ -390,8 +390,9 @@ static void test_leaks(rondo_test *t) {
         if (heap.entries[i].pointer && (!first || heap.entries[i].number < first->number)) first = &heap.entries[i];
     Dl_info where = {0};
     bool placed = dladdr(first->caller, &where) != 0;
-    test_end(t, RUN_FAILED, "%zu allocations are left; the first is number %llu, of %zu bytes (addr2line -fie %s 0x%llx)",
-             heap.count, (unsigned long long)first->number, first->size, placed ? where.dli_fname : "PROGRAM",
+    test_end(t, RUN_FAILED,
+             "%zu allocations are left; the first is number %llu, of %zu bytes (addr2line -fie %s 0x%llx)", heap.count,
+             (unsigned long long)first->number, first->size, placed ? where.dli_fname : "PROGRAM",
              (unsigned long long)((uintptr_t)first->caller - (placed ? (uintptr_t)where.dli_fbase : 0u)));
     /* Reported once is enough: a leak sanitizer would do so again. */
     for (size_t i = 0; i < heap.capacity; i++)

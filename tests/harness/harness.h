@@ -52,20 +52,21 @@ void rondo_test_skip(rondo_test *t, const char *format, ...) RONDO_PRINTF(2, 3);
     do {                                                                                      \
         if (!(condition)) rondo_test_fail(t, __FILE__, __LINE__, "not true: %s", #condition); \
     } while (0)
-#define T_EQ(t, got, want)                                                                                       \
-    do {                                                                                                         \
-        long long rondo_test_got = (long long)(got), rondo_test_want = (long long)(want);                        \
-        if (rondo_test_got != rondo_test_want)                                                                   \
+#define T_EQ(t, got, want)                                                                                         \
+    do {                                                                                                           \
+        long long rondo_test_got = (long long)(got), rondo_test_want = (long long)(want);                          \
+        if (rondo_test_got != rondo_test_want)                                                                     \
             rondo_test_fail(t, __FILE__, __LINE__, "%s is %lld, not %lld", #got, rondo_test_got, rondo_test_want); \
     } while (0)
-#define T_STR(t, got, want)                                                                                    \
-    do {                                                                                                       \
-        const char *rondo_test_got = (got), *rondo_test_want = (want);                                         \
-        if (strcmp(rondo_test_got, rondo_test_want) != 0)                                                      \
+#define T_STR(t, got, want)                                                                                            \
+    do {                                                                                                               \
+        const char *rondo_test_got = (got), *rondo_test_want = (want);                                                 \
+        if (strcmp(rondo_test_got, rondo_test_want) != 0)                                                              \
             rondo_test_fail(t, __FILE__, __LINE__, "%s is \"%s\", not \"%s\"", #got, rondo_test_got, rondo_test_want); \
     } while (0)
 /* |got - want| <= bound; NaN equals NaN. */
-#define T_NEAR(t, got, want, bound) rondo_test_near(t, (double)(got), (double)(want), (double)(bound), #got, __FILE__, __LINE__)
+#define T_NEAR(t, got, want, bound) \
+    rondo_test_near(t, (double)(got), (double)(want), (double)(bound), #got, __FILE__, __LINE__)
 void rondo_test_near(rondo_test *t, double got, double want, double bound, const char *text, const char *file,
                      int line);
 /* Runs at the end of the body, however it ends, in reverse order. */
@@ -77,13 +78,14 @@ typedef struct rondo_test_entry {
     bool plain;
 } rondo_test_entry;
 int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t count);
-#define T(function) {#function, function, false}
-#define T_PLAIN(function) {#function, function, true}
-#define RONDO_TEST_MAIN(...)                                                                               \
-    int main(void) {                                                                                       \
-        static const rondo_test_entry rondo_test_entries[] = {__VA_ARGS__};                                \
-        return rondo_test_main(__FILE__, rondo_test_entries,                                               \
-                               sizeof rondo_test_entries / sizeof *rondo_test_entries);                    \
+#define T(function) \
+    { #function, function, false }
+#define T_PLAIN(function) \
+    { #function, function, true }
+#define RONDO_TEST_MAIN(...)                                                                                          \
+    int main(void) {                                                                                                  \
+        static const rondo_test_entry rondo_test_entries[] = {__VA_ARGS__};                                           \
+        return rondo_test_main(__FILE__, rondo_test_entries, sizeof rondo_test_entries / sizeof *rondo_test_entries); \
     }
 
 #endif

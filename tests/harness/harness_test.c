@@ -94,8 +94,16 @@ static int check(bool right, const char *what) {
 
 int main(void) {
     static const rondo_test_entry entries[] = {
-        T(good), T(leaks), T(leaks_on_a_path), T(gives_back_a_wrong_size), T(takes_a_failure_for_success), T(is_wrong),
-        T(wants_another_failure), T(is_not_near), T(skips), T(fails_with_defers),
+        T(good),
+        T(leaks),
+        T(leaks_on_a_path),
+        T(gives_back_a_wrong_size),
+        T(takes_a_failure_for_success),
+        T(is_wrong),
+        T(wants_another_failure),
+        T(is_not_near),
+        T(skips),
+        T(fails_with_defers),
 #if HARNESS_TEST_CRASH
         T(crashes_without_memory),
 #else
@@ -131,7 +139,8 @@ int main(void) {
     (void)unlink(path);
     int problems = check(result == 1, "a program with faults ends with 1") + check(size > 0, "there is a report");
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) problems += check(strstr(report, wanted[i]), wanted[i]);
-    const char *closing = HARNESS_TEST_CRASH ? "\n1 passed, 9 failed, 1 skipped\n" : "\n2 passed, 8 failed, 1 skipped\n";
+    const char *closing =
+        HARNESS_TEST_CRASH ? "\n1 passed, 9 failed, 1 skipped\n" : "\n2 passed, 8 failed, 1 skipped\n";
     problems += check(strstr(report, closing), closing + 1);
     problems += check(order_count == 3 && order[0] == 3 && order[2] == 1, "deferred functions run in reverse order");
     if (problems) printf("%s", report);
