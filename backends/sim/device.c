@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mutations.h"
 #include "sim.h"
 
 void *rondo__sim_allocate(const rondo__sim_device *device, size_t size, size_t alignment) {
@@ -76,21 +77,25 @@ static rondo_status sim_counter(void *self, const char *name, uint64_t *out_valu
 
 static void sim_close(void *self) {
     rondo__sim_device *device = self;
+    rondo__sim_mutant_close(device);
+    rondo__sim_shadow_close(device);
+    rondo__sim_order_close(device);
     rondo__sim_memory_close(device);
     (void)pthread_cond_destroy(&device->idle);
     (void)pthread_mutex_destroy(&device->mutex);
     rondo__sim_release(device, device, sizeof *device, 0);
 }
 
-rondo_status rondo__sim_device_open(const rondo_host_api *host, uint32_t index, uint64_t seed, uint64_t memory,
+rondo_status rondo__sim_device_open(const rondo_host_api *host, uint32_t index, const rondo__sim_settings *settings,
                                     rondo__sim_device **out_device) {
     rondo__sim_device *device = host->allocator.reallocate(host->allocator.self, NULL, 0, sizeof(rondo__sim_device), 0);
     if (!device) return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, DRIVER, "sim: no memory for the device");
     memset(device, 0, sizeof *device);
     device->host = host;
     device->index = index;
-    device->random = seed * 2u + index; /* the two devices of one seed go different ways */
-    device->limit = memory;
+    device->settings = *settings;
+    device->random = settings->seed * 2u + index; /* the two devices of one seed go different ways */
+    device->limit = settings->memory;
     (void)pthread_mutex_init(&device->mutex, NULL);
     (void)pthread_cond_init(&device->idle, NULL);
     *out_device = device;

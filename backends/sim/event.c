@@ -6,7 +6,9 @@
 #include "sim.h"
 
 void rondo__sim_marker_release(rondo__sim_device *device, rondo__sim_marker *marker) {
-    if (marker && --marker->references == 0) rondo__sim_release(device, marker, sizeof *marker, 0);
+    if (!marker || --marker->references) return;
+    rondo__sim_clock_release(device, marker->clock);
+    rondo__sim_release(device, marker, sizeof *marker, 0);
 }
 
 rondo_status rondo__sim_event_create(void *self, void **out_event) {
@@ -38,11 +40,18 @@ static rondo_status sim_event_enqueue_record(rondo__sim_event *event, rondo__sim
         rondo__sim_release(device, operation, operation->size, 0);
         return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, DRIVER, "sim: no memory to record an event");
     }
-    *marker = (rondo__sim_marker){.references = 2};
+    *marker = (rondo__sim_marker){.references = 1};
+    operation->marker = marker;
+    status = rondo__sim_order_snapshot(stream, &marker->clock);
+    if (status) {
+        rondo__sim_operation_finish(device, operation, true);
+        return status;
+    }
+    status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
+    if (status) return status;
     rondo__sim_marker_release(device, event->last);
     event->last = marker;
-    operation->marker = marker;
-    rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
+    marker->references++;
     return RONDO_OK;
 }
 
@@ -63,8 +72,10 @@ static rondo_status sim_event_enqueue_wait(rondo__sim_event *event, rondo__sim_s
     if (status) return status;
     operation->marker = event->last;
     operation->marker->references++;
-    rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
-    return RONDO_OK;
+    status = rondo__sim_order_join(stream, event->last->clock);
+    if (!status) return rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
+    rondo__sim_operation_finish(event->device, operation, true);
+    return status;
 }
 
 rondo_status rondo__sim_event_wait(void *handle, void *stream) {
@@ -82,6 +93,7 @@ rondo_status rondo__sim_event_query(void *handle, bool *out_done) {
     if (status) return status;
     if (event->last && !event->last->done) (void)rondo__sim_step(event->device);
     *out_done = !event->last || event->last->done;
+    if (event->last && *out_done) rondo__sim_order_host_saw_clock(event->device, event->last->clock);
     rondo__sim_leave(event->device);
     return RONDO_OK;
 }
@@ -102,6 +114,7 @@ rondo_status rondo__sim_event_synchronize(void *handle) {
                                    "sim: the work before the event failed: "
                                    "synchronize its stream to see how");
     }
+    if (goes_on && marker) rondo__sim_order_host_saw_clock(device, marker->clock);
     rondo__sim_marker_release(device, marker);
     rondo__sim_leave(device);
     return status;

@@ -35,6 +35,13 @@ static void sim_blocks_remove(rondo__sim_blocks *blocks, size_t index) {
     blocks->count--;
 }
 
+static void sim_blocks_insert(rondo__sim_blocks *blocks, const rondo__sim_block *block) {
+    size_t at = sim_blocks_upto(blocks, block->base);
+    memmove(&blocks->items[at + 1u], &blocks->items[at], (blocks->count - at) * sizeof *block);
+    blocks->items[at] = *block;
+    blocks->count++;
+}
+
 static void sim_poison(uint64_t address, uint64_t size, int value) {
     memset((void *)(uintptr_t)address, value, (size_t)size);
 }
@@ -85,10 +92,7 @@ static rondo_status sim_allocate(void *self, uint64_t size, uint64_t *out_addres
     }
     if (pointer) {
         rondo__sim_block block = {(uint64_t)(uintptr_t)pointer, size};
-        size_t at = sim_blocks_upto(&device->live, block.base);
-        memmove(&device->live.items[at + 1u], &device->live.items[at], (device->live.count - at) * sizeof block);
-        device->live.items[at] = block;
-        device->live.count++;
+        sim_blocks_insert(&device->live, &block);
         device->used += size;
         device->counts[RONDO__SIM_COUNT_ALLOCATIONS]++;
         sim_poison(block.base, size, RONDO__SIM_FRESH);
@@ -107,6 +111,7 @@ static void sim_free(void *self, uint64_t address, uint64_t size) {
     rondo__sim_block block = {address, size};
     if (at) sim_blocks_remove(&device->live, at - 1u);
     device->used -= size;
+    rondo__sim_shadow_forget(device, address, size);
     sim_poison(address, size, RONDO__SIM_FREED);
     if (size <= RONDO__SIM_QUARANTINE) {
         sim_shrink_quarantine(device, RONDO__SIM_QUARANTINE - size, RONDO__SIM_QUARANTINE_BLOCKS - 1u);
@@ -121,23 +126,40 @@ static void sim_free(void *self, uint64_t address, uint64_t size) {
 static rondo_status sim_host_allocate(void *self, uint64_t size, void **out_pointer) {
     rondo__sim_device *device = self;
     void *pointer = NULL;
-    if (size <= SIZE_MAX / 2u) pointer = rondo__sim_allocate(device, (size_t)size, RONDO__SIM_ALIGNMENT);
+    (void)pthread_mutex_lock(&device->mutex);
+    if (size <= SIZE_MAX / 2u && sim_blocks_reserve(device, &device->pinned)) {
+        pointer = rondo__sim_allocate(device, (size_t)size, RONDO__SIM_ALIGNMENT);
+    }
+    if (pointer) {
+        memset(pointer, RONDO__SIM_FRESH, (size_t)size);
+        sim_blocks_insert(&device->pinned, &(rondo__sim_block){(uint64_t)(uintptr_t)pointer, size});
+    }
+    (void)pthread_mutex_unlock(&device->mutex);
     if (!pointer) {
         return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, MEMORY, "sim: no host memory for %llu bytes",
                                  (unsigned long long)size);
     }
-    memset(pointer, RONDO__SIM_FRESH, (size_t)size);
     *out_pointer = pointer;
     return RONDO_OK;
 }
 
 static void sim_host_free(void *self, void *pointer, uint64_t size) {
+    rondo__sim_device *device = self;
+    (void)pthread_mutex_lock(&device->mutex);
+    size_t at = sim_blocks_upto(&device->pinned, (uint64_t)(uintptr_t)pointer);
+    if (at) sim_blocks_remove(&device->pinned, at - 1u);
+    rondo__sim_shadow_forget(device, (uint64_t)(uintptr_t)pointer, size);
+    (void)pthread_mutex_unlock(&device->mutex);
     memset(pointer, RONDO__SIM_FREED, (size_t)size);
     rondo__sim_release(self, pointer, (size_t)size, RONDO__SIM_ALIGNMENT);
 }
 
+/* Nothing that is enqueued uses the range: the core waits before it tells. */
 static void sim_on_reuse(void *self, uint64_t address, uint64_t size, bool taken) {
-    (void)self;
+    rondo__sim_device *device = self;
+    (void)pthread_mutex_lock(&device->mutex);
+    rondo__sim_shadow_forget(device, address, size);
+    (void)pthread_mutex_unlock(&device->mutex);
     sim_poison(address, size, taken ? RONDO__SIM_FRESH : RONDO__SIM_FREED);
 }
 
@@ -148,6 +170,7 @@ void rondo__sim_memory_close(rondo__sim_device *device) {
     }
     sim_shrink_quarantine(device, 0, 0);
     rondo__sim_release(device, device->live.items, device->live.capacity * sizeof *device->live.items, 0);
+    rondo__sim_release(device, device->pinned.items, device->pinned.capacity * sizeof *device->pinned.items, 0);
 }
 
 /* --------------------------------------------------------------------------------------------- who owns what */
@@ -177,6 +200,14 @@ bool rondo__sim_range_is_device(const rondo__sim_device *device, uint64_t addres
         if (sim_blocks_touch(&device->quarantine[i], address, bytes)) return true;
     }
     return false;
+}
+
+bool rondo__sim_range_is_pinned(const rondo__sim_device *device, uint64_t address, uint64_t bytes) {
+    size_t at = sim_blocks_upto(&device->pinned, address);
+    if (!at) return false;
+    const rondo__sim_block *block = &device->pinned.items[at - 1u];
+    uint64_t offset = address - block->base;
+    return offset < block->size && bytes <= block->size - offset;
 }
 
 const rondo_memory_table rondo__sim_memory_table = {.struct_size = sizeof(rondo_memory_table),

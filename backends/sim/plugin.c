@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The plugin "sim": two devices that hold their work back. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "mutations.h"
 #include "sim.h"
-
-#define RONDO__SIM_SEED_VARIABLE "RONDO_SIM_SEED"
 
 rondo_status rondo_plugin_entry_sim(uint32_t abi, const rondo_host_api *host, const rondo_plugin_api **out_api);
 
@@ -14,66 +12,42 @@ typedef struct sim_plugin {
     const rondo_host_api *host;
     rondo_backend backend;
     rondo_plugin_api api;
+    rondo__sim_calls calls;
 } sim_plugin;
 
-/* The decimal number that is exactly text[0, length). */
-static bool sim_parse_number(const char *text, size_t length, uint64_t *out_number) {
-    uint64_t number = 0;
-    if (!length) return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        if (__builtin_mul_overflow(number, (uint64_t)10, &number)) return false;
-        if (__builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number)) return false;
-    }
-    *out_number = number;
-    return true;
-}
-
-static rondo_status sim_parse_settings(const rondo_host_api *host, const char *settings, uint64_t *seed,
-                                       uint64_t *memory) {
-    while (settings && *settings) {
-        size_t length = strcspn(settings, ","), key = strcspn(settings, "=,");
-        uint64_t *target = NULL;
-        if (key == 4 && memcmp(settings, "seed", key) == 0) target = seed;
-        if (key == 6 && memcmp(settings, "memory", key) == 0) target = memory;
-        if (!target) {
-            return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER,
-                                     "sim: there is no setting '%.*s': there are 'seed' "
-                                     "and 'memory'",
-                                     (int)(key < 64 ? key : 64), settings);
-        }
-        if (key == length || !sim_parse_number(settings + key + 1u, length - key - 1u, target)) {
-            return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "sim: setting '%.*s' needs a whole number",
-                                     (int)key, settings);
-        }
-        settings += length + (settings[length] == ',');
-    }
-    return RONDO_OK;
+/* Failures of these two are asked for before there is a device: both look at the settings by themselves. */
+static rondo_status sim_fault(sim_plugin *plugin, const char *text, int entry, rondo__sim_settings *settings) {
+    rondo__sim_settings_init(settings);
+    rondo_status status = rondo__sim_settings_read(plugin->host, text, settings);
+    return status ? status : rondo__sim_fault_of(plugin->host, &plugin->calls, settings, entry);
 }
 
 static rondo_status sim_enumerate(void *self, uint32_t *out_count) {
-    (void)self;
-    *out_count = RONDO__SIM_DEVICES;
-    return RONDO_OK;
+    rondo__sim_settings settings;
+    rondo_status status = sim_fault(self, NULL, RONDO__SIM_ENTRY_ENUMERATE, &settings);
+    if (!status) *out_count = RONDO__SIM_DEVICES;
+    return status;
 }
 
-static rondo_status sim_open(void *self, uint32_t index, const char *settings, const rondo_device_table **out_table,
+static rondo_status sim_open(void *self, uint32_t index, const char *text, const rondo_device_table **out_table,
                              void **out_device) {
-    const sim_plugin *plugin = self;
-    uint64_t seed = 1, memory = RONDO__SIM_MEMORY;
+    sim_plugin *plugin = self;
+    rondo__sim_settings settings;
     rondo__sim_device *device = NULL;
-    const char *variable = getenv(RONDO__SIM_SEED_VARIABLE);
     if (index >= RONDO__SIM_DEVICES) {
         return RONDO_PLUGIN_FAIL(plugin->host, OUT_OF_RANGE, DRIVER, "sim: there is no device %u", index);
     }
-    if (variable && !sim_parse_number(variable, strlen(variable), &seed)) {
-        return RONDO_PLUGIN_FAIL(plugin->host, INVALID_ARGUMENT, DRIVER,
-                                 "sim: the environment variable " RONDO__SIM_SEED_VARIABLE " needs a whole number");
-    }
-    rondo_status status = sim_parse_settings(plugin->host, settings, &seed, &memory);
-    if (!status) status = rondo__sim_device_open(plugin->host, index, seed, memory, &device);
+    rondo_status status = sim_fault(plugin, text, RONDO__SIM_ENTRY_OPEN, &settings);
+    if (!status) status = rondo__sim_device_open(plugin->host, index, &settings, &device);
     if (status) return status;
-    *out_table = &rondo__sim_device_table;
+    device->plugin_calls = &plugin->calls;
+    status = rondo__sim_mutant_open(device);
+    if (status) {
+        rondo__sim_device_table.close(device);
+        return status;
+    }
+    *out_table = settings.mutation == RONDO__SIM_MUTATION_NONE ? &rondo__sim_fault_device_table
+                                                               : &rondo__sim_mutant_device_table;
     *out_device = device;
     return RONDO_OK;
 }

@@ -117,6 +117,8 @@ void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation
         operation->marker->failed = failed;
     }
     rondo__sim_marker_release(device, operation->marker);
+    rondo__sim_shadow_leave(device, operation, !failed);
+    rondo__sim_clock_release(device, operation->clock);
     rondo__sim_release(device, operation, operation->size, 0);
 }
 
@@ -134,6 +136,7 @@ static void sim_execute(rondo__sim_device *device, rondo__sim_stream *stream, ro
         stream->dropped++;
     } else if (work) {
         status = sim_check(device, operation);
+        if (!status) status = rondo__sim_shadow_check(device, operation);
         if (!status) {
             device->executing = true;
             device->executor = pthread_self();

@@ -8,6 +8,11 @@
  *   stream.c    queues: what is enqueued is copied here
  *   schedule.c  picks the next operation among the streams that could go on, and runs it
  *   event.c     points in streams that others wait for
+ *   order.c     what is known to come before what: a clock a stream
+ *   shadow.c    who touched which bytes: races, and writes behind a call's back
+ *   settings.c  what is asked for when a device is opened
+ *   fault.c     the tables that the core sees: every entry counts its calls and fails when asked to
+ *   mutations.c deliberate faults, for tests of tests
  */
 #ifndef RONDO_BACKENDS_SIM_SIM_H
 #define RONDO_BACKENDS_SIM_SIM_H
@@ -41,7 +46,90 @@ enum {
         RONDO__SIM_COUNT_OF
 };
 
+/* Entries of the tables by plugin.h's names, and whether they can fail: what returns nothing is only counted. */
+#define RONDO__SIM_ENTRIES(X)                    \
+    X(ENUMERATE, "enumerate", 1)                 \
+    X(OPEN, "open", 1)                           \
+    X(PROPERTIES, "properties", 1)               \
+    X(MEMORY_INFO, "memory_info", 1)             \
+    X(CATALOGUE_AT, "catalogue_at", 0)           \
+    X(COUNTER, "counter", 1)                     \
+    X(CLOSE, "close", 0)                         \
+    X(ALLOCATE, "allocate", 1)                   \
+    X(FREE, "free", 0)                           \
+    X(HOST_ALLOCATE, "host_allocate", 1)         \
+    X(HOST_FREE, "host_free", 0)                 \
+    X(ON_REUSE, "on_reuse", 0)                   \
+    X(CREATE, "create", 1)                       \
+    X(DESTROY, "destroy", 0)                     \
+    X(LAUNCH, "launch", 1)                       \
+    X(COPY, "copy", 1)                           \
+    X(FILL, "fill", 1)                           \
+    X(HOST_CALL, "host_call", 1)                 \
+    X(SYNCHRONIZE, "synchronize", 1)             \
+    X(QUERY, "query", 1)                         \
+    X(EVENT_CREATE, "event_create", 1)           \
+    X(EVENT_DESTROY, "event_destroy", 0)         \
+    X(EVENT_RECORD, "event_record", 1)           \
+    X(EVENT_WAIT, "event_wait", 1)               \
+    X(EVENT_QUERY, "event_query", 1)             \
+    X(EVENT_SYNCHRONIZE, "event_synchronize", 1) \
+    X(CAPTURE_CHANGED, "capture_changed", 0)
+enum {
+#define RONDO_X(name, text, fails) RONDO__SIM_ENTRY_##name,
+    RONDO__SIM_ENTRIES(RONDO_X)
+#undef RONDO_X
+        RONDO__SIM_ENTRY_OF,
+    RONDO__SIM_ENTRY_ANY = RONDO__SIM_ENTRY_OF /* a device's entries that can fail, counted together */
+};
+
+/* Fails the nth call of an entry; nth 0: all of them. */
+typedef struct rondo__sim_fault {
+    int entry;
+    uint64_t nth;
+    rondo_code code;
+} rondo__sim_fault;
+#define RONDO__SIM_FAULTS_MAX 16u
+
+typedef struct rondo__sim_settings {
+    uint64_t seed, memory;
+    bool races, sums;
+    int mutation; /* RONDO__SIM_MUTATION_NONE, or one of mutations.h */
+    uint32_t fault_count;
+    rondo__sim_fault faults[RONDO__SIM_FAULTS_MAX];
+} rondo__sim_settings;
+
+/* How often each entry was called; one of the plugin, for what is called before there is a device, one a device. */
+typedef struct rondo__sim_calls {
+    atomic_uint_least64_t of[RONDO__SIM_ENTRY_OF + 1];
+    atomic_uint_least64_t faults; /* injected */
+} rondo__sim_calls;
+
 typedef struct rondo__sim_device rondo__sim_device;
+
+/* How far each stream is known to have come, by the stream's slot. Shared and constant; null: nothing is known. */
+typedef struct rondo__sim_clock {
+    uint32_t references, count;
+    uint64_t times[];
+} rondo__sim_clock;
+
+/* Who an operation was, for as long as the bytes it touched remember it. */
+typedef struct rondo__sim_label {
+    uint32_t references, slot;
+    uint64_t time; /* the time of its stream */
+    uint64_t bytes;
+    int kind;
+    char name[];
+} rondo__sim_label;
+
+/* Bytes with one history. Reads that come before another kept read are not kept: who comes after the later one comes
+ * after both. */
+#define RONDO__SIM_CELL_READS 4u
+typedef struct rondo__sim_cell {
+    uint64_t base, end;
+    uint32_t pending, pending_writes; /* operations that are enqueued */
+    rondo__sim_label *write, *reads[RONDO__SIM_CELL_READS];
+} rondo__sim_cell;
 
 typedef struct rondo__sim_block {
     uint64_t base, size;
@@ -57,6 +145,7 @@ typedef struct rondo__sim_blocks {
 typedef struct rondo__sim_marker {
     uint32_t references;
     bool done, failed;
+    rondo__sim_clock *clock;
 } rondo__sim_marker;
 
 typedef struct rondo__sim_event {
@@ -90,6 +179,12 @@ typedef struct rondo__sim_operation {
     const uint64_t *words;
     const rondo_argument *arguments;
     const char *name; /* never null */
+    rondo__sim_clock *clock;
+    rondo__sim_label *label;
+    uint64_t tracked, summed; /* bit i: range i is in the shadow, has a sum */
+    uint64_t *sums;           /* of the ranges; null for those that have none */
+    uint64_t own_sum;         /* a copy's */
+    uint64_t pinned;          /* a copy's source when it is pinned host memory, else 0 */
 } rondo__sim_operation;
 
 typedef struct rondo__sim_stream {
@@ -100,6 +195,11 @@ typedef struct rondo__sim_stream {
     bool capturing;
     rondo_status failure; /* the first since the last synchronise; what follows is dropped */
     uint64_t dropped;
+    uint32_t slot;
+    uint64_t time;           /* operations so far, by all streams that had the slot */
+    rondo__sim_clock *clock; /* what it knows of others */
+    uint64_t host_version;   /* what the host knew when it was last looked at */
+    uint64_t mutant;         /* mutations: a count of its own */
 } rondo__sim_stream;
 
 struct rondo__sim_device {
@@ -117,16 +217,45 @@ struct rondo__sim_device {
     uint64_t quarantined;       /* bytes */
     rondo__sim_stream *streams; /* in order of creation */
     uint64_t counts[RONDO__SIM_COUNT_OF];
+    rondo__sim_blocks pinned;
+    /* order.c: slots of streams, and how far the host has seen each */
+    uint64_t *slot_times, *host_times;
+    bool *slot_used;
+    uint32_t slot_count;
+    uint64_t host_version;
+    /* shadow.c: sorted by base, disjoint */
+    rondo__sim_cell *cells;
+    size_t cell_count, cell_capacity;
+    rondo__sim_settings settings; /* constant */
+    rondo__sim_calls calls;
+    rondo__sim_calls *plugin_calls;
+    void *mutant; /* what a mutation remembers */
 };
 
+/* The device itself. */
 extern const rondo_device_table rondo__sim_device_table;
 extern const rondo_memory_table rondo__sim_memory_table;
 extern const rondo_stream_table rondo__sim_stream_table;
+/* The same with counts and injected failures: what the core sees. */
+extern const rondo_device_table rondo__sim_fault_device_table;
+extern const rondo_memory_table rondo__sim_fault_memory_table;
+extern const rondo_stream_table rondo__sim_fault_stream_table;
+
+/* Counts the call; the failure that the settings ask for at this call, if any. */
+rondo_status rondo__sim_fault_of(const rondo_host_api *host, rondo__sim_calls *calls,
+                                 const rondo__sim_settings *settings, int entry);
+/* RONDO__SIM_ENTRY_OF when there is none of the name; _ANY for "any". */
+int rondo__sim_entry_find(const char *name, size_t length);
+bool rondo__sim_entry_fails(int entry);
+
+void rondo__sim_settings_init(rondo__sim_settings *settings);
+/* The environment, then the text, which may be null. INVALID_ARGUMENT. */
+rondo_status rondo__sim_settings_read(const rondo_host_api *host, const char *text, rondo__sim_settings *settings);
 
 void *rondo__sim_allocate(const rondo__sim_device *device, size_t size, size_t alignment);
 void rondo__sim_release(const rondo__sim_device *device, void *pointer, size_t size, size_t alignment);
 
-rondo_status rondo__sim_device_open(const rondo_host_api *host, uint32_t index, uint64_t seed, uint64_t memory,
+rondo_status rondo__sim_device_open(const rondo_host_api *host, uint32_t index, const rondo__sim_settings *settings,
                                     rondo__sim_device **out_device);
 
 /* Takes the mutex, unless the caller is a kernel or host function that this very device runs: INVALID_STATE. */
@@ -155,11 +284,41 @@ static inline bool rondo__sim_stream_is_done(const rondo__sim_stream *stream) {
 /* A zeroed operation with `extra` bytes behind it. */
 rondo_status rondo__sim_operation_make(rondo__sim_device *device, rondo__sim_kind kind, size_t extra,
                                        rondo__sim_operation **out_operation);
-void rondo__sim_push(rondo__sim_stream *stream, rondo__sim_operation *operation, int count);
+/* Enqueues, or fails and releases the operation. */
+rondo_status rondo__sim_push(rondo__sim_stream *stream, rondo__sim_operation *operation, int count);
 /* INVALID_STATE while the stream captures. */
 rondo_status rondo__sim_check_stream(const rondo__sim_stream *stream, const char *what);
 
 void rondo__sim_marker_release(rondo__sim_device *device, rondo__sim_marker *marker);
+
+/* order.c. Clocks are counted references; a null one is older than everything. */
+rondo_status rondo__sim_slot_take(rondo__sim_stream *stream);
+void rondo__sim_slot_give_back(rondo__sim_stream *stream);
+void rondo__sim_clock_release(rondo__sim_device *device, rondo__sim_clock *clock);
+/* The stream learns what the host knows; its next operation gets a time. */
+rondo_status rondo__sim_order_enqueue(rondo__sim_stream *stream, rondo__sim_operation *operation);
+/* A clock of everything the stream has enqueued. */
+rondo_status rondo__sim_order_snapshot(rondo__sim_stream *stream, rondo__sim_clock **out_clock);
+rondo_status rondo__sim_order_join(rondo__sim_stream *stream, const rondo__sim_clock *clock);
+/* The host has seen the end of all that the stream, or the clock, knows. */
+void rondo__sim_order_host_saw(rondo__sim_stream *stream);
+void rondo__sim_order_host_saw_clock(rondo__sim_device *device, const rondo__sim_clock *clock);
+bool rondo__sim_order_host_saw_all(const rondo__sim_device *device);
+bool rondo__sim_order_before(const rondo__sim_label *label, uint32_t slot, const rondo__sim_clock *clock);
+void rondo__sim_order_close(rondo__sim_device *device);
+
+/* shadow.c */
+rondo_status rondo__sim_shadow_enter(rondo__sim_device *device, rondo__sim_operation *operation, uint32_t slot,
+                                     uint64_t time);
+rondo_status rondo__sim_shadow_check(const rondo__sim_device *device, const rondo__sim_operation *operation);
+void rondo__sim_shadow_leave(rondo__sim_device *device, rondo__sim_operation *operation, bool executed);
+/* Whose life is over: nobody's history. */
+void rondo__sim_shadow_forget(rondo__sim_device *device, uint64_t address, uint64_t bytes);
+/* Nothing is enqueued and the host knows it: all history is before whatever comes. */
+void rondo__sim_shadow_settle(rondo__sim_device *device);
+void rondo__sim_shadow_close(rondo__sim_device *device);
+/* Whether [address, address + bytes) is pinned host memory of the device. */
+bool rondo__sim_range_is_pinned(const rondo__sim_device *device, uint64_t address, uint64_t bytes);
 
 /* Entries of the stream table that event.c has. */
 rondo_status rondo__sim_event_create(void *device, void **out_event);

@@ -357,7 +357,7 @@ static void test_calls_on_memory_that_is_not_theirs(rondo_test *t) {
     rondo_device *device = open_device(t, NULL);
     rondo_stream *stream = open_stream(t, device);
     unsigned char *a = take_memory(t, device, 64), *freed = take_memory(t, device, 64), host[8];
-    rondo_argument arguments[2] = {{(uint64_t)(uintptr_t)a, 64, RONDO_ACCESS_READ, 0}, {0}};
+    rondo_argument arguments[2] = {{(uint64_t)(uintptr_t)a, 64, RONDO_ACCESS_BOTH, 0}, {0}};
     T_OK(t, rondo_memory_free(device, freed));
     arguments[1] = (rondo_argument){(uint64_t)(uintptr_t)freed, 8, RONDO_ACCESS_READ, 0};
     check_bad_argument(t, stream, arguments, "sim: call 'reader': argument 1 reads 8 bytes at");
@@ -398,7 +398,7 @@ static void test_memory_freed_between(rondo_test *t) {
 static void test_a_failure_stays_until_asked_for(rondo_test *t) {
     rondo_device *device = open_device(t, NULL);
     rondo_stream *stream = open_stream(t, device), *other = open_stream(t, device);
-    unsigned char *a = take_memory(t, device, 4), host[4] = {7, 7, 7, 7};
+    unsigned char *a = take_memory(t, device, 4), *b = take_memory(t, device, 4), host[4] = {7, 7, 7, 7};
     int ran = 0;
     bool done = false;
     T_OK(t, rondo_stream_fill(stream, a, 1, 4));
@@ -407,7 +407,7 @@ static void test_a_failure_stays_until_asked_for(rondo_test *t) {
     T_OK(t, rondo_stream_copy(stream, host, a, 4, RONDO_COPY_DEVICE_TO_HOST));
     T_OK(t, rondo_stream_fill(stream, a, 9, 4));
     T_OK(t, rondo_stream_host_call(stream, host_bump, &ran));
-    T_OK(t, launch(other, a + 3, 1, NULL, "fine"));
+    T_OK(t, launch(other, b, 1, NULL, "fine"));
     while (!done) T_OK(t, rondo_stream_query(stream, &done)); /* asking is not taking */
     T_OK(t, launch(stream, a, 4, NULL, "later still"));
     T_TRUE(t, ran == 0 && host[0] == 7);

@@ -18,6 +18,12 @@ static rondo_status sim_stream_create(void *self, uint32_t flags, int32_t priori
     stream->device = device;
     stream->end = &stream->first;
     (void)pthread_mutex_lock(&device->mutex);
+    rondo_status status = rondo__sim_slot_take(stream);
+    if (status) {
+        (void)pthread_mutex_unlock(&device->mutex);
+        rondo__sim_release(device, stream, sizeof *stream, 0);
+        return status;
+    }
     rondo__sim_stream *last = device->streams;
     while (last && last->next) last = last->next;
     stream->previous = last;
@@ -40,6 +46,7 @@ static void sim_stream_destroy(void *self, void *handle) {
     if (stream->previous) stream->previous->next = stream->next;
     else device->streams = stream->next;
     if (stream->next) stream->next->previous = stream->previous;
+    rondo__sim_slot_give_back(stream);
     (void)pthread_mutex_unlock(&device->mutex);
     device->host->status_release(stream->failure);
     rondo__sim_release(device, stream, sizeof *stream, 0);
@@ -69,10 +76,17 @@ rondo_status rondo__sim_operation_make(rondo__sim_device *device, rondo__sim_kin
     return RONDO_OK;
 }
 
-void rondo__sim_push(rondo__sim_stream *stream, rondo__sim_operation *operation, int count) {
+rondo_status rondo__sim_push(rondo__sim_stream *stream, rondo__sim_operation *operation, int count) {
+    rondo_status status = rondo__sim_order_enqueue(stream, operation);
+    if (!status) status = rondo__sim_shadow_enter(stream->device, operation, stream->slot, stream->time);
+    if (status) {
+        rondo__sim_operation_finish(stream->device, operation, true);
+        return status;
+    }
     *stream->end = operation;
     stream->end = &operation->next;
     stream->device->counts[count]++;
+    return RONDO_OK;
 }
 
 /* Enters the device and looks whether the stream may get work. */
@@ -84,11 +98,12 @@ static rondo_status sim_stream_enter(const rondo__sim_stream *stream, const char
     return status;
 }
 
-/* Behind the operation: words, arguments, name. */
+/* Behind the operation: words, arguments, sums, name. */
 static void sim_fill_launch(rondo__sim_operation *operation, const rondo_call *call, size_t name_size) {
     uint64_t *words = (uint64_t *)(void *)(operation + 1);
     rondo_argument *arguments = (rondo_argument *)(void *)(words + call->argument_count);
-    char *name = (char *)(arguments + call->argument_count);
+    uint64_t *sums = (uint64_t *)(void *)(arguments + call->argument_count);
+    char *name = (char *)(sums + call->argument_count);
     for (uint32_t i = 0; i < call->argument_count; i++) {
         words[i] = call->arguments[i].word;
         arguments[i] = call->arguments[i];
@@ -98,6 +113,7 @@ static void sim_fill_launch(rondo__sim_operation *operation, const rondo_call *c
     operation->argument_count = call->argument_count;
     operation->words = words;
     operation->arguments = arguments;
+    operation->sums = sums;
     if (name_size) operation->name = name;
 }
 
@@ -105,13 +121,13 @@ static rondo_status sim_launch(void *self, const rondo_call *call) {
     rondo__sim_stream *stream = self;
     rondo__sim_operation *operation = NULL;
     size_t name_size = call->name ? strlen(call->name) + 1u : 0;
-    size_t extra = call->argument_count * (sizeof(uint64_t) + sizeof(rondo_argument)) + name_size;
+    size_t extra = call->argument_count * (2u * sizeof(uint64_t) + sizeof(rondo_argument)) + name_size;
     rondo_status status = sim_stream_enter(stream, "launch");
     if (status) return status;
     status = rondo__sim_operation_make(stream->device, RONDO__SIM_LAUNCH, extra, &operation);
     if (!status) {
         sim_fill_launch(operation, call, name_size);
-        rondo__sim_push(stream, operation, RONDO__SIM_COUNT_LAUNCHES);
+        status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_LAUNCHES);
     }
     rondo__sim_leave(stream->device);
     return status;
@@ -158,11 +174,13 @@ static rondo_status sim_copy(void *self, uint64_t destination, uint64_t source, 
         operation->source = source;
         operation->bytes = bytes;
         operation->direction = kind;
+        operation->sums = &operation->own_sum;
         if (extra) {
+            if (rondo__sim_range_is_pinned(stream->device, source, bytes)) operation->pinned = source;
             memcpy(operation + 1, (const void *)(uintptr_t)source, extra);
             operation->source = (uint64_t)(uintptr_t)(operation + 1);
         }
-        rondo__sim_push(stream, operation, RONDO__SIM_COUNT_COPIES);
+        status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_COPIES);
     }
     rondo__sim_leave(stream->device);
     return status;
@@ -179,7 +197,7 @@ static rondo_status sim_fill(void *self, uint64_t address, uint8_t value, uint64
         operation->destination = address;
         operation->bytes = bytes;
         operation->value = value;
-        rondo__sim_push(stream, operation, RONDO__SIM_COUNT_FILLS);
+        status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_FILLS);
     }
     rondo__sim_leave(stream->device);
     return status;
@@ -194,7 +212,7 @@ static rondo_status sim_host_call(void *self, rondo_host_function function, void
     if (!status) {
         operation->function = function;
         operation->user = user;
-        rondo__sim_push(stream, operation, RONDO__SIM_COUNT_HOST_CALLS);
+        status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_HOST_CALLS);
     }
     rondo__sim_leave(stream->device);
     return status;
@@ -220,6 +238,8 @@ static rondo_status sim_synchronize(void *self) {
     device->counts[RONDO__SIM_COUNT_SYNCHRONIZES]++;
     while (goes_on && !rondo__sim_stream_is_done(stream)) goes_on = rondo__sim_step(device);
     if (goes_on) {
+        rondo__sim_order_host_saw(stream);
+        rondo__sim_shadow_settle(device);
         status = sim_take_failure(stream);
     } else {
         status = RONDO_PLUGIN_FAIL(device->host, INTERNAL, DRIVER, "sim: the streams wait for each other");
@@ -235,6 +255,7 @@ static rondo_status sim_query(void *self, bool *out_done) {
     if (status) return status;
     if (!rondo__sim_stream_is_done(stream)) (void)rondo__sim_step(stream->device);
     *out_done = rondo__sim_stream_is_done(stream);
+    if (*out_done) rondo__sim_order_host_saw(stream);
     rondo__sim_leave(stream->device);
     return RONDO_OK;
 }
