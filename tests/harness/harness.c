@@ -503,8 +503,9 @@ int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t
     return result ? 1 : 0;
 }
 
-/* Refused allocations are part of the tests, also those that are refused for their size. */
-const char *__asan_default_options(void);
+/* Refused allocations are part of the tests, also those that are refused for their size; and deferred functions look at
+ * the locals of a body that has returned. Visible, because the sanitizer's library looks for them. */
+RONDO_API const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_stack_use_after_return=0"; }
-const char *__tsan_default_options(void);
+RONDO_API const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
