@@ -26,6 +26,7 @@ typedef struct mutant_call {
 typedef struct mutant_memory {
     uint64_t captures, launches, copies, host_calls; /* so far; captures: ended */
     uint64_t last, last_size;                        /* allocation */
+    uint64_t hollow;                                 /* an allocation that is much smaller than it says */
     uint64_t shared;                                 /* how often the last one was given out again */
     uint32_t call_count;
     mutant_call calls[RONDO__SIM_MUTANT_CALLS];
@@ -308,11 +309,14 @@ static rondo_status mutant_allocate_wrongly(rondo__sim_device *device, uint64_t 
         *out_address = memory->last;
         return RONDO_OK;
     }
-    if (RONDO__SIM_IS(device, OOM_MISSED) && size < RONDO__SIM_MEMORY && size > device->limit - device->used) {
-        device->limit = device->used + size;
-    }
     uint64_t more = RONDO__SIM_IS(device, UNALIGNED) ? RONDO__SIM_ALIGNMENT : 0;
     rondo_status status = rondo__sim_fault_memory_table.allocate(device, size + more, out_address);
+    if (status && RONDO__SIM_IS(device, OOM_MISSED) && !memory->hollow) {
+        device->host->status_release(status);
+        status = rondo__sim_fault_memory_table.allocate(device, RONDO__SIM_ALIGNMENT, out_address);
+        if (!status) memory->hollow = *out_address;
+        return status;
+    }
     if (status && RONDO__SIM_IS(device, OOM_CODE)) {
         device->host->status_release(status);
         return mutant_remade(device, RONDO_CODE_INTERNAL);
@@ -343,6 +347,10 @@ static void mutant_free(void *self, uint64_t address, uint64_t size) {
         return;
     }
     if (last) memory->last = 0;
+    if (memory->hollow && address == memory->hollow) {
+        memory->hollow = 0;
+        size = RONDO__SIM_ALIGNMENT;
+    }
     if (RONDO__SIM_IS(device, UNALIGNED)) {
         address -= RONDO__SIM_MUTANT_SHIFT;
         size += RONDO__SIM_ALIGNMENT;
@@ -359,7 +367,9 @@ static void mutant_host_free(void *self, void *pointer, uint64_t size) {
 }
 
 static void mutant_on_reuse(void *self, uint64_t address, uint64_t size, bool taken) {
-    rondo__sim_fault_memory_table.on_reuse(self, address, size, taken);
+    if (!RONDO__SIM_IS((const rondo__sim_device *)self, OOM_MISSED)) {
+        rondo__sim_fault_memory_table.on_reuse(self, address, size, taken);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------ device */

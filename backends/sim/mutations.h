@@ -45,7 +45,7 @@
     X(UNALIGNED, "unaligned", "allocations are aligned to 8 bytes")                                                \
     X(OVERLAP, "overlap", "an allocation that fits into the one before is given the same memory")                  \
     X(CLOBBER, "clobber", "an allocation overwrites the start of the one before")                                  \
-    X(OOM_MISSED, "oom_missed", "the limit of the memory does not hold")                                           \
+    X(OOM_MISSED, "oom_missed", "an allocation beyond the memory there is succeeds")                               \
     X(OOM_CODE, "oom_code", "an allocation that finds no memory fails with an internal error")                     \
     X(MEMORY_INFO, "memory_info", "all memory is always free")                                                     \
     X(SAYS_INLINE, "says_inline", "the device says that enqueued work has finished when the call returns")         \
