@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "device/layers/layers.h"
 
 #define RONDO__DEVICE_TYPE_MAX 63u
 #define RONDO__DEVICES_MAX 4096u
@@ -98,13 +99,13 @@ static void device_destroy(rondo_device *device) {
     rondo__free(&allocator, device, sizeof *device);
 }
 
-static rondo_status device_connect(rondo_device *device, rondo__registry *registry, const rondo__registry_entry *entry,
-                                   uint32_t index, const char *settings) {
+/* The backend's own device. */
+static rondo_status device_open_below(const rondo__registry_entry *entry, uint32_t index, const rondo__layers *layers,
+                                      const rondo_device_table **out_table, void **out_handle) {
     const char *type = entry->backend.table->name;
     const rondo_device_table *table = NULL;
     void *handle = NULL;
-    RONDO__TRY(rondo__string_copy(&device->allocator, settings, &device->settings));
-    RONDO__TRY_NOTE(entry->backend.table->open(entry->backend.self, index, settings, &table, &handle),
+    RONDO__TRY_NOTE(entry->backend.table->open(entry->backend.self, index, layers->rest, &table, &handle),
                     "opening device %u of type '%s'", index, type);
     rondo_status status = rondo__plugin_check_device(type, table);
     if (!status && !handle) status = RONDO__FAIL(CORRUPT, LOADING, "plugin '%s': open gave no device", type);
@@ -112,6 +113,27 @@ static rondo_status device_connect(rondo_device *device, rondo__registry *regist
         if (handle && table && table->struct_size >= sizeof *table && table->close) table->close(handle);
         return status;
     }
+    *out_table = table;
+    *out_handle = handle;
+    return RONDO_OK;
+}
+
+static rondo_status device_connect(rondo_device *device, rondo__registry *registry, const rondo__registry_entry *entry,
+                                   uint32_t index, const char *settings) {
+    const char *type = entry->backend.table->name;
+    const rondo_device_table *table = NULL;
+    void *handle = NULL;
+    RONDO__TRY(rondo__string_copy(&device->allocator, settings, &device->settings));
+    rondo__layers layers;
+    RONDO__TRY_NOTE(rondo__layers_read(&device->allocator, settings, &layers), "opening device %u of type '%s'", index,
+                    type);
+    rondo_status status = device_open_below(entry, index, &layers, &table, &handle);
+    if (!status) {
+        status = rondo__layers_stack(&layers, device->log, type, index, &table, &handle);
+        if (status) table->close(handle);
+    }
+    rondo__layers_deinit(&layers);
+    if (status) return status;
     device->table = table;
     device->handle = handle;
     RONDO__TRY(device_read_properties(device, type));
