@@ -73,6 +73,11 @@ static rondo_status use(rondo_stream *stream, const char *name, void *address, u
     return rondo_stream_launch(stream, &call);
 }
 
+static int32_t host_count(void *user) {
+    ++*(int *)user;
+    return 0;
+}
+
 /* Waits for all three; the one failure that is expected, which names all of `parts`. */
 static void expect(rondo_test *t, const world *w, const char *const *parts) {
     rondo_stream *streams[] = {w->one, w->two, w->three};
@@ -211,6 +216,24 @@ static void test_waiting_later_orders_nothing_before(rondo_test *t) {
     }
 }
 
+/* Bytes that were used as one and are cut later remember it on both sides. */
+static void test_parts_remember(rondo_test *t) {
+    static const char *const parts[] = {"race", "call 'writer'", "call 'reader'", NULL};
+    static int calls;
+    for (int seed = 0; seed < SEEDS; seed++) {
+        world w;
+        bool done = false;
+        world_seed(t, seed, &w);
+        T_OK(t, use(w.one, "writer", w.a, 100, RONDO_ACCESS_WRITE));
+        T_OK(t, rondo_stream_host_call(w.three, host_count, &calls));
+        while (!done) T_OK(t, rondo_stream_query(w.three, &done)); /* which may have run the writer, too */
+        T_OK(t, use(w.one, "cuts", w.a, 50, RONDO_ACCESS_READ));
+        T_OK(t, use(w.two, "reader", w.a + (seed % 2 ? 60 : 10), 10, RONDO_ACCESS_READ));
+        expect(t, &w, parts);
+        world_close(t, &w);
+    }
+}
+
 static void test_copies_race_too(rondo_test *t) {
     static const char *const parts[] = {"race", "a copy of 64 bytes", "call 'writer'", NULL};
     static unsigned char back[64];
@@ -332,6 +355,20 @@ static void test_a_write_behind_a_calls_back(rondo_test *t) {
     world_close(t, &w);
 }
 
+/* A writer has that right until it has run. */
+static void test_a_write_behind_a_writers_back(rondo_test *t) {
+    static const char *const parts[] = {"call 'reader'", "never enqueued", NULL};
+    world w;
+    world_open(t, NULL, &w);
+    T_OK(t, rondo_stream_fill(w.one, w.a, 1, 100));
+    T_OK(t, rondo_event_record(w.event, w.one));
+    T_OK(t, rondo_event_synchronize(w.event));
+    T_OK(t, use(w.one, "reader", w.a, 100, RONDO_ACCESS_READ));
+    w.a[3] = 2;
+    expect(t, &w, parts);
+    world_close(t, &w);
+}
+
 static void test_a_replays_input_written_meanwhile(rondo_test *t) {
     static const char *const parts[] = {"call 'captured'", "argument 0", "was written between", NULL};
     world w;
@@ -441,6 +478,7 @@ RONDO_TEST_MAIN(T_PLAIN(test_unordered_writes), T_PLAIN(test_neighbours_and_read
                 T_PLAIN(test_events_order), T_PLAIN(test_an_event_orders_what_came_before_it),
                 T_PLAIN(test_every_reader_counts), T_PLAIN(test_hosts_orders),
                 T_PLAIN(test_waiting_later_orders_nothing_before), T_PLAIN(test_copies_race_too),
+                T_PLAIN(test_parts_remember), T_PLAIN(test_a_write_behind_a_writers_back),
                 T_PLAIN(test_replays_race_by_name), T_PLAIN(test_races_off), T_PLAIN(test_against_the_plainest_way),
                 T_PLAIN(test_a_write_behind_a_calls_back), T_PLAIN(test_a_replays_input_written_meanwhile),
                 T_PLAIN(test_pinned_memory_stays_until_the_copy), T_PLAIN(test_enqueued_writers_may_write),

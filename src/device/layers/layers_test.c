@@ -67,6 +67,7 @@ static void check_bad(rondo_test *t, const char *settings, const char *part) {
 }
 
 static void test_settings_are_taken_apart(rondo_test *t) {
+    T_EQ(t, unsetenv("RONDO_LAYERS"), 0);
     check_read(t, NULL, 0, NULL, NULL);
     check_read(t, "", 0, NULL, NULL);
     check_read(t, "seed=3,memory=5", 0, "seed=3,memory=5", NULL);
@@ -233,7 +234,7 @@ static cJSON *read_json(rondo_test *t, const char *path) {
 
 typedef struct seen {
     int count;
-    double first, lasted, track;
+    double first, lasted, track, last_track;
     const cJSON *arguments;
 } seen;
 
@@ -250,6 +251,7 @@ static seen find_events(rondo_test *t, const cJSON *json, const char *name, int 
         T_TRUE(t, *phase == 'i' || (*phase == 'X' && cJSON_IsNumber(lasted) && lasted->valuedouble >= 0));
         if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(event, "name")), name) != 0) continue;
         if (cJSON_GetObjectItem(event, "pid")->valueint != process) continue;
+        s.last_track = cJSON_GetObjectItem(event, "tid")->valuedouble;
         if (!s.count++) {
             s.first = time->valuedouble;
             s.lasted = lasted ? lasted->valuedouble : 0;
@@ -271,6 +273,8 @@ static void check_trace(rondo_test *t, const char *path, bool inlined) {
     T_TRUE(t, begins.count == 1 && ends.count == 1 && begins.first <= ends.first && ends.first <= captured.first);
     T_STR(t, cJSON_GetStringValue(cJSON_GetObjectItem(begins.arguments, "mode")), "relaxed");
     T_TRUE(t, captured.first + captured.lasted <= too.first + 1e-3 && captured.track == too.track);
+    seen both = find_events(t, json, "on both", 2);
+    T_TRUE(t, both.count == 2 && both.track + 1 == both.last_track); /* one kernel, two streams */
     T_EQ(t, find_events(t, json, "a host call", 2).count, 1);
     T_EQ(t, find_events(t, json, "copy host to device", 2).count, inlined ? 4 : 0);
     T_EQ(t, find_events(t, json, "copy", 1).count, 6);
@@ -347,6 +351,10 @@ static void run_story(rondo_test *t, const traced *story) {
     T_OK(t, rondo_stream_copy(w.one, out, w.memory, BYTES, RONDO_COPY_DEVICE_TO_HOST));
     T_OK(t, rondo_stream_synchronize(w.one));
     T_TRUE(t, out[0] == 11 + ((unsigned char *)w.pinned)[0]);
+    T_OK(t, add(w.one, w.memory, 1, "on both"));
+    T_OK(t, rondo_stream_synchronize(w.one));
+    T_OK(t, add(w.two, w.memory, 1, "on both"));
+    T_OK(t, rondo_stream_synchronize(w.two));
     rondo_graph_release(w.graph);
     T_OK(t, rondo_memory_free(w.device, w.memory));
     T_OK(t, rondo_memory_host_free(w.device, w.pinned));

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "device/layers/layer.h"
@@ -311,6 +312,7 @@ static void trace_print(const trace_layer *trace, FILE *stream) {
 static rondo_status trace_write_beside(const trace_layer *trace, char *beside) {
     int descriptor = mkstemp(beside);
     if (descriptor < 0) return trace_io(trace->file, "made");
+    (void)fchmod(descriptor, 0644); /* readable as any file that a program writes, not as a secret */
     FILE *stream = fdopen(descriptor, "w");
     if (!stream) {
         rondo_status status = trace_io(trace->file, "opened");
