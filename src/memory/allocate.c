@@ -17,6 +17,28 @@ static rondo__block *allocate_find(rondo__cache *cache, rondo__pool *pool, const
     return block;
 }
 
+/* The block that rests, if it would be joined and then cut again to just what it is: it begins where the joined one would,
+ * and no other block fits better. */
+static rondo__block *allocate_resting(rondo__cache *cache, rondo__pool *pool, const rondo__request *request) {
+    rondo__block *block = cache->resting, *root = pool->free[request->kind];
+    if (!block || block->size != request->rounded || block->stream != request->stream || block->segment->pool != pool ||
+        block->segment->exact || cache->settings.max_split_bytes ||
+        (block->previous && block->previous->state == RONDO__BLOCK_FREE)) {
+        return NULL;
+    }
+    const rondo__block *next = block->next, *rival = rondo__tree_best(root, request->stream, request->rounded);
+    uint64_t size = block->size;
+    if (next && next->state == RONDO__BLOCK_FREE) {
+        size += next->size;
+        if (rival == next) rival = rondo__tree_from(root, next->stream, next->size, next->allocation.base + 1u);
+    }
+    if (rival && (rival->size < size || (rival->size == size && rival->allocation.base < block->allocation.base))) {
+        return NULL;
+    }
+    cache->resting = NULL;
+    return block;
+}
+
 /* A private pool takes a free segment of the device's own pool, of the size that it would ask the backend for. */
 static rondo__block *allocate_adopt(rondo__cache *cache, rondo__pool *pool, const rondo__request *request) {
     uint64_t bytes = rondo__class_segment(cache, request);
@@ -49,6 +71,7 @@ static uint64_t allocate_wait(rondo__cache *cache) {
     rondo__device_drain(memory->device);
     rondo__cache_settle(cache);
     rondo__mutex_lock(&memory->mutex);
+    rondo__cache_wake(cache);
     return stamp;
 }
 
@@ -89,17 +112,17 @@ static rondo_status allocate_retry(rondo__cache *cache, const rondo__request *re
     return rondo__cache_out_of_memory(cache, pool, request, status);
 }
 
-/* Reserved memory is near the settings' part of the limit: old segments go first. */
-static bool allocate_is_full(const rondo__cache *cache, uint64_t bytes) {
+/* More is reserved than the settings' part of the limit: old segments go before a new one comes. */
+static bool allocate_is_full(const rondo__cache *cache) {
     if (cache->settings.collect_above <= 0.0 || cache->limit == UINT64_MAX) return false;
-    return (double)(cache->total.reserved_bytes + bytes) > cache->settings.collect_above * (double)cache->limit;
+    return (double)cache->total.reserved_bytes > cache->settings.collect_above * (double)cache->limit;
 }
 
 static rondo_status allocate_miss(rondo__cache *cache, const rondo__request *request, rondo__block **out_block) {
     rondo__pool *pool = rondo__cache_divert(cache, request);
     rondo_status status = RONDO_OK;
     bool is_short = false;
-    if (allocate_is_full(cache, rondo__class_segment(cache, request))) {
+    if (allocate_is_full(cache)) {
         rondo__cache_collect_old(cache, allocate_wait(cache));
         pool = rondo__cache_divert(cache, request);
         status = rondo__cache_reserve(cache, 2);
@@ -120,15 +143,17 @@ rondo_status rondo__cache_allocate(rondo__cache *cache, const rondo__request *re
         rondo__cache_settle(cache);
         rondo__mutex_lock(&memory->mutex);
     }
-    if (!cache->spare) status = rondo__cache_reserve(cache, 2);
-    if (!status) {
-        block = allocate_find(cache, rondo__cache_divert(cache, request), request);
-        if (!block) status = allocate_miss(cache, request, &block);
+    block = allocate_resting(cache, rondo__cache_divert(cache, request), request);
+    if (block) {
+        rondo__block_live(cache, block, request->size);
+    } else {
+        rondo__cache_wake(cache);
+        if (!cache->spare) status = rondo__cache_reserve(cache, 2);
+        if (!status) block = allocate_find(cache, rondo__cache_divert(cache, request), request);
+        if (!status && !block) status = allocate_miss(cache, request, &block);
+        if (!status) rondo__block_give(cache, block, request);
     }
-    if (!status) {
-        rondo__block_give(cache, block, request);
-        *out_address = block->allocation.base;
-    }
+    if (!status) *out_address = block->allocation.base;
     rondo__cache_assert(cache);
     rondo__mutex_unlock(&memory->mutex);
     return status;

@@ -78,7 +78,6 @@ static inline void block_count_end(rondo_memory_statistics *counts, const rondo_
     counts->allocated_bytes -= block->size;
     counts->requested_bytes -= block->allocation.size;
     counts->allocations--;
-    counts->pending_bytes += block->size;
 }
 
 void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t requested) {
@@ -127,9 +126,15 @@ void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past
     }
     block_remember(memory, block, past);
     rondo__memory_raise_epoch(memory);
-    block->state = RONDO__BLOCK_PENDING;
     block_count_end(&pool->counts, block);
     block_count_end(&cache->total, block);
+}
+
+void rondo__block_pend(rondo__cache *cache, rondo__block *block) {
+    rondo__pool *pool = block->segment->pool;
+    block->state = RONDO__BLOCK_PENDING;
+    pool->counts.pending_bytes += block->size;
+    cache->total.pending_bytes += block->size;
     pool->pending++;
 }
 
@@ -143,16 +148,8 @@ static rondo__block *block_join(rondo__cache *cache, rondo__block *before, rondo
     return before;
 }
 
-void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished) {
-    rondo__segment *segment = block->segment;
-    rondo__pool *pool = segment->pool;
-    pool->counts.pending_bytes -= block->size;
-    cache->total.pending_bytes -= block->size;
-    pool->pending--;
-    block->state = RONDO__BLOCK_FREE;
-    block->stamp = cache->memory->frees;
-    block->allocation.size = 0;
-    rondo__poison_taken_back(cache, block);
+/* Into its free neighbours, and into the tree. */
+static void block_settle(rondo__cache *cache, rondo__block *block) {
     if (block->previous && block->previous->state == RONDO__BLOCK_FREE) {
         rondo__block_remove(cache, block->previous);
         block = block_join(cache, block->previous, block);
@@ -161,10 +158,34 @@ void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished) 
         rondo__block_remove(cache, block->next);
         block = block_join(cache, block, block->next);
     }
-    if (segment->exact && finished) {
-        rondo__segment_give_back(cache, segment);
-    } else {
-        rondo__block_insert(cache, block);
+    rondo__block_insert(cache, block);
+}
+
+void rondo__block_wake(rondo__cache *cache) {
+    rondo__block *block = cache->resting;
+    cache->resting = NULL;
+    block_settle(cache, block);
+}
+
+void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished) {
+    rondo__segment *segment = block->segment;
+    rondo__pool *pool = segment->pool;
+    rondo__cache_wake(cache);
+    if (block->state == RONDO__BLOCK_PENDING) {
+        pool->counts.pending_bytes -= block->size;
+        cache->total.pending_bytes -= block->size;
+        pool->pending--;
     }
-    if (!pool->uses) rondo__pool_empty(cache, pool);
+    block->state = RONDO__BLOCK_FREE;
+    block->stamp = cache->memory->frees;
+    block->allocation.size = 0;
+    rondo__poison_taken_back(cache, block);
+    if (segment->exact && finished && pool == &cache->own) {
+        rondo__segment_give_back(cache, segment);
+    } else if (pool->uses) {
+        cache->resting = block;
+    } else {
+        block_settle(cache, block);
+        rondo__pool_empty(cache, pool);
+    }
 }

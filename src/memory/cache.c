@@ -23,6 +23,7 @@ void rondo__cache_init(rondo__cache *cache, rondo__memory *memory, bool pinned) 
     if (!pinned && cache->unit < device->properties.allocation_alignment) {
         cache->unit = device->properties.allocation_alignment;
     }
+    cache->tells = rondo__poison_is_told(cache);
     cache->apart = !pinned && device->table->memory->on_reuse;
     cache->settings = (rondo_memory_settings)RONDO_MEMORY_SETTINGS_INIT;
     cache->own.cache = cache;
@@ -47,6 +48,7 @@ rondo_status rondo__cache_reserve(rondo__cache *cache, uint64_t blocks) {
             cache->spare = &slab->blocks[i];
         }
         cache->spare_count += RONDO__CACHE_SLAB;
+        cache->made_count += RONDO__CACHE_SLAB;
     }
     return RONDO_OK;
 }
@@ -68,6 +70,7 @@ static void cache_close_segment(rondo__cache *cache, rondo__segment *segment) {
 void rondo__cache_deinit(rondo__cache *cache) {
     const rondo_allocator *allocator = &cache->memory->allocator;
     rondo__allocation *range;
+    rondo__cache_wake(cache);
     while ((range = rondo__ranges_at_or_above(&cache->segments, 0)) != NULL) {
         rondo__segment *segment = (rondo__segment *)(void *)range;
         cache_close_segment(cache, segment);
@@ -87,13 +90,21 @@ void rondo__cache_deinit(rondo__cache *cache) {
     rondo__buffer_deinit(&cache->queues);
 }
 
-rondo__block *rondo__cache_at(const rondo__cache *cache, uint64_t address) {
+rondo__segment *rondo__cache_segment(rondo__cache *cache, uint64_t address) {
+    rondo__segment *segment = cache->recent;
+    if (segment && address - segment->range.base < segment->range.size) return segment;
     rondo__allocation *range = rondo__ranges_at_or_below(&cache->segments, address);
     if (!range || address - range->base >= range->size) return NULL;
-    return rondo__segment_at((const rondo__segment *)(const void *)range, address);
+    cache->recent = (rondo__segment *)(void *)range;
+    return cache->recent;
 }
 
-rondo__block *rondo__cache_live(const rondo__cache *cache, uint64_t address) {
+rondo__block *rondo__cache_at(rondo__cache *cache, uint64_t address) {
+    const rondo__segment *segment = rondo__cache_segment(cache, address);
+    return segment ? rondo__segment_at(segment, address) : NULL;
+}
+
+rondo__block *rondo__cache_live(rondo__cache *cache, uint64_t address) {
     rondo__block *block = rondo__cache_at(cache, address);
     return block && block->allocation.base == address && block->state == RONDO__BLOCK_LIVE ? block : NULL;
 }

@@ -124,9 +124,11 @@ typedef struct rondo__released {
 struct rondo__cache {
     rondo__memory *memory;
     bool pinned;
+    bool tells;    /* of reuse: poison.c has somebody to tell */
     bool apart;    /* blocks of no stream get segments of their own: the backend checks edges and reuse */
     uint64_t unit; /* sizes are multiples of it */
     rondo__ranges segments;
+    rondo__segment *recent; /* the one that an address was last found in, or null */
     rondo__pool own;
     rondo__buffer pools;       /* rondo__pool *, by id */
     rondo__buffer diversions;  /* rondo__diversion, the newest last */
@@ -135,9 +137,12 @@ struct rondo__cache {
     rondo_memory_settings settings;
     uint64_t limit; /* of reserved bytes; UINT64_MAX: none */
     rondo__block *spare;
-    uint64_t spare_count;
+    uint64_t spare_count, made_count;
     struct rondo__slab *slabs;
     uint64_t random, round;
+    /* The block that was freed last, if it is not joined yet: free, in no tree. It is often the one that is wanted next,
+     * and then need not be joined and cut again. Whoever looks at free blocks joins it first (rondo__cache_wake). */
+    rondo__block *resting;
     rondo__block *parked; /* by `left` */
     rondo__buffer queues; /* rondo__queue, one a stream that is waited for */
     uint64_t waiting;     /* uses in them */
@@ -157,10 +162,12 @@ typedef struct rondo__request {
 void rondo__cache_init(rondo__cache *cache, rondo__memory *memory, bool pinned);
 /* Gives back everything, whatever its state. */
 void rondo__cache_deinit(rondo__cache *cache);
+/* The segment that has the address; null when there is none. */
+rondo__segment *rondo__cache_segment(rondo__cache *cache, uint64_t address);
 /* The block that the address is in, whatever its state; null when no segment has it. */
-rondo__block *rondo__cache_at(const rondo__cache *cache, uint64_t address);
+rondo__block *rondo__cache_at(rondo__cache *cache, uint64_t address);
 /* The live one that starts there. */
-rondo__block *rondo__cache_live(const rondo__cache *cache, uint64_t address);
+rondo__block *rondo__cache_live(rondo__cache *cache, uint64_t address);
 /* Spare blocks, so that what follows cannot fail. */
 RONDO_MUST_USE rondo_status rondo__cache_reserve(rondo__cache *cache, uint64_t blocks);
 
@@ -176,9 +183,20 @@ void rondo__segment_move(rondo__segment *segment, rondo__pool *pool);
 static inline bool rondo__segment_is_free(const rondo__segment *segment) {
     return segment->first->state == RONDO__BLOCK_FREE && !segment->first->next;
 }
-rondo__block *rondo__segment_at(const rondo__segment *segment, uint64_t address);
-void rondo__segment_mark(rondo__segment *segment, rondo__block *block);
-void rondo__segment_unmark(rondo__segment *segment, const rondo__block *block);
+static inline rondo__block *rondo__segment_at(const rondo__segment *segment, uint64_t address) {
+    uint64_t at = (address - segment->range.base) >> segment->shift;
+    if (!rondo__marks_has(&segment->marks, at)) at = rondo__marks_at_or_below(&segment->marks, at);
+    rondo__block *block = segment->starts[at];
+    return block->allocation.base > address ? block->previous : block;
+}
+static inline void rondo__segment_mark(rondo__segment *segment, rondo__block *block) {
+    uint64_t at = (block->allocation.base - segment->range.base) >> segment->shift;
+    rondo__marks_add(&segment->marks, at);
+    segment->starts[at] = block;
+}
+static inline void rondo__segment_unmark(rondo__segment *segment, const rondo__block *block) {
+    rondo__marks_remove(&segment->marks, (block->allocation.base - segment->range.base) >> segment->shift);
+}
 
 /* ---- block.c */
 /* What becomes of the watchers of a block that is no longer live, and what explain says. */
@@ -200,11 +218,18 @@ void rondo__block_uncount(rondo__cache *cache, const rondo__block *block);
 void rondo__block_give(rondo__cache *cache, rondo__block *block, const rondo__request *request);
 /* Makes a block live that has its size. */
 void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t requested);
-/* A live block ends: watchers, lease, history, counts. It is then pending, and in no tree. */
+/* A live block ends: watchers, lease, history, counts. One of the two below follows. */
 void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past);
-/* A pending block that nobody uses becomes free and is joined to its neighbours. May give its segment to another pool,
- * or back to the backend (when `finished`: nothing in flight uses it). */
+/* Somebody still uses it. */
+void rondo__block_pend(rondo__cache *cache, rondo__block *block);
+/* Nobody does: it becomes free and is joined to its neighbours. May give its segment to another pool, or back to the
+ * backend (when `finished`: nothing in flight uses it). */
 void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished);
+/* Joins the block that rests. */
+void rondo__block_wake(rondo__cache *cache);
+static inline void rondo__cache_wake(rondo__cache *cache) {
+    if (cache->resting) rondo__block_wake(cache);
+}
 static inline bool rondo__block_is_used(const rondo__block *block) {
     return block->waits || block->holds || block->parked;
 }
@@ -222,7 +247,10 @@ rondo_status rondo__cache_out_of_memory(rondo__cache *cache, const rondo__pool *
 /* Takes the mutex. Looks which uses are over, and frees their blocks. Asks the backend, hence not under the mutex. */
 void rondo__cache_settle(rondo__cache *cache);
 /* The uses of a block that has ended become waits. */
-void rondo__cache_await(rondo__cache *cache, rondo__block *block);
+void rondo__cache_await_uses(rondo__cache *cache, rondo__block *block);
+static inline void rondo__cache_await(rondo__cache *cache, rondo__block *block) {
+    if (block->uses) rondo__cache_await_uses(cache, block);
+}
 /* A use of a live block that is to end without waiting, because the device has been waited for. */
 void rondo__cache_forget_use(rondo__cache *cache, rondo__block *block);
 /* Gives back events and what waits for them. */
@@ -234,7 +262,10 @@ bool rondo__cache_captures(rondo_device *device, uint64_t stream);
 rondo__pool *rondo__cache_pool(rondo__cache *cache, rondo_pool_id id);
 /* NOT_FOUND for an unknown or released one. {0, 0} is the device's own. */
 RONDO_MUST_USE rondo_status rondo__cache_find_pool(rondo__cache *cache, rondo_pool_id id, rondo__pool **out_pool);
-rondo__pool *rondo__cache_divert(rondo__cache *cache, const rondo__request *request);
+rondo__pool *rondo__cache_find_diversion(rondo__cache *cache, const rondo__request *request);
+static inline rondo__pool *rondo__cache_divert(rondo__cache *cache, const rondo__request *request) {
+    return cache->diversions.count ? rondo__cache_find_diversion(cache, request) : &cache->own;
+}
 /* A pool without uses: its free segments become the device's own; without segments it goes. */
 void rondo__pool_empty(rondo__cache *cache, rondo__pool *pool);
 void rondo__cache_drop_pools(rondo__cache *cache);
@@ -254,6 +285,10 @@ void rondo__cache_collect_oversize(rondo__cache *cache, const rondo__request *re
 /* ---- check.c */
 RONDO_MUST_USE rondo_status rondo__cache_check(rondo__cache *cache);
 /* After an operation, in debug builds. */
+#ifdef NDEBUG
+static inline void rondo__cache_assert(rondo__cache *cache) { (void)cache; }
+#else
 void rondo__cache_assert(rondo__cache *cache);
+#endif
 
 #endif

@@ -8,7 +8,7 @@
 #include "memory/table.h"
 #include "memory/tree.h"
 
-#define RONDO__CHECK_BLOCKS_AN_OPERATION 256u
+#define RONDO__CHECK_BLOCKS_AN_OPERATION 32u
 
 #define RONDO__CHECK_THAT(condition, segment, what)           \
     do {                                                      \
@@ -32,8 +32,11 @@ static rondo_status check_block(const rondo__cache *cache, const rondo__segment 
     RONDO__CHECK_THAT(segment->exact || segment->kind == RONDO__POOL_SMALL || block->size > RONDO__CLASS_SMALL, segment,
                       "a large segment has a small block");
     if (block->state == RONDO__BLOCK_FREE) {
-        RONDO__CHECK_THAT(!next || next->state != RONDO__BLOCK_FREE, segment, "two free blocks are not joined");
-        RONDO__CHECK_THAT(rondo__tree_has(segment->pool->free[segment->kind], block), segment, "a free block is lost");
+        bool rests = block == cache->resting, next_rests = next && next == cache->resting;
+        RONDO__CHECK_THAT(!next || next->state != RONDO__BLOCK_FREE || rests || next_rests, segment,
+                          "two free blocks are not joined");
+        RONDO__CHECK_THAT(rondo__tree_has(segment->pool->free[segment->kind], block) != rests, segment,
+                          "a free block is lost");
         RONDO__CHECK_THAT(!block->allocation.edges && !block->lease && !block->uses && !rondo__block_is_used(block),
                           segment, "a free block is in use");
         return RONDO_OK;
@@ -45,14 +48,14 @@ static rondo_status check_block(const rondo__cache *cache, const rondo__segment 
     return RONDO_OK;
 }
 
-static void check_count(rondo_memory_statistics *counts, const rondo__block *block) {
+static void check_count(const rondo__cache *cache, rondo_memory_statistics *counts, const rondo__block *block) {
     if (block->state == RONDO__BLOCK_LIVE) {
         counts->allocations++;
         counts->allocated_bytes += block->size;
         counts->requested_bytes += block->allocation.size;
     } else if (block->state == RONDO__BLOCK_PENDING) {
         counts->pending_bytes += block->size;
-    } else if (block->previous || block->next) {
+    } else if (block != cache->resting && (block->previous || block->next)) {
         counts->inactive_bytes += block->size;
     }
 }
@@ -66,8 +69,8 @@ static rondo_status check_segment(const rondo__cache *cache, const rondo__segmen
         at += block->size;
         RONDO__CHECK_THAT(at <= segment->range.base + segment->range.size, segment, "a block passes the end");
         RONDO__TRY(check_block(cache, segment, block));
-        check_count(counts, block);
-        counts->segment_frees += block->state == RONDO__BLOCK_FREE;
+        check_count(cache, counts, block);
+        counts->segment_frees += block->state == RONDO__BLOCK_FREE && block != cache->resting;
         counts->out_of_memory += block->state == RONDO__BLOCK_PENDING;
     }
     RONDO__CHECK_THAT(at == segment->range.base + segment->range.size, segment, "its blocks end before it");
@@ -142,17 +145,15 @@ rondo_status rondo__memory_check(rondo__memory *memory) {
     return status;
 }
 
-void rondo__cache_assert(rondo__cache *cache) {
 #ifndef NDEBUG
-    if (++cache->unchecked * RONDO__CHECK_BLOCKS_AN_OPERATION < cache->total.allocations) return;
+void rondo__cache_assert(rondo__cache *cache) {
+    if (++cache->unchecked * RONDO__CHECK_BLOCKS_AN_OPERATION < cache->made_count - cache->spare_count) return;
     cache->unchecked = 0;
     rondo_status status = rondo__cache_check(cache);
     /* For want of memory the failure may be just a word, but it is one. */
     assert(!status);
     rondo_status_release(status);
-#else
-    (void)cache;
-#endif
 }
+#endif
 
 #undef RONDO__CHECK_THAT

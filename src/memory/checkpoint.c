@@ -39,6 +39,7 @@ static rondo_status checkpoint_enter(rondo__cache *cache, rondo_pool_id id, rond
     rondo__device_drain(cache->memory->device);
     rondo__cache_settle(cache);
     rondo__mutex_lock(&cache->memory->mutex);
+    rondo__cache_wake(cache);
     RONDO__TRY(rondo__cache_find_pool(cache, id, out_pool));
     if (*out_pool == &cache->own) {
         return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "checkpoints are of private pools: {0, 0} is the device's own");
@@ -162,13 +163,9 @@ static rondo_status checkpoint_prepare(rondo__cache *cache, rondo__pool *pool,
 /* --------------------------------------------------------------------------------------------------- restore */
 
 static void checkpoint_end_block(rondo__cache *cache, rondo__block *block, rondo_memory_delta *delta) {
-    rondo__pool *pool = block->segment->pool;
     delta->freed[delta->freed_count++] = (void *)(uintptr_t)block->allocation.base;
     while (block->uses) rondo__cache_forget_use(cache, block);
     rondo__block_end(cache, block, RONDO__PAST_RESTORED);
-    pool->counts.pending_bytes -= block->size;
-    cache->total.pending_bytes -= block->size;
-    pool->pending--;
     block->state = RONDO__BLOCK_FREE;
     rondo__poison_taken_back(cache, block);
 }
@@ -257,8 +254,8 @@ rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint
     if (!status) {
         checkpoint_apply(cache, pool, checkpoint, &delta);
         *out_delta = delta;
+        rondo__cache_assert(cache);
     }
-    rondo__cache_assert(cache);
     rondo__mutex_unlock(&cache->memory->mutex);
     return status;
 }

@@ -17,6 +17,7 @@ static void collect_segment(rondo__cache *cache, rondo__segment *segment) {
 }
 
 void rondo__cache_collect_all(rondo__cache *cache, uint64_t stamp) {
+    rondo__cache_wake(cache);
     for (rondo__segment *segment = cache->own.segments, *next = NULL; segment; segment = next) {
         next = segment->next;
         if (collect_may(cache, segment, stamp)) collect_segment(cache, segment);

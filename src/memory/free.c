@@ -15,7 +15,8 @@ static void free_block(rondo__cache *cache, rondo__block *block, bool finished) 
         block->left = cache->parked;
         cache->parked = block;
     }
-    if (!rondo__block_is_used(block)) rondo__block_free(cache, block, finished);
+    if (rondo__block_is_used(block)) rondo__block_pend(cache, block);
+    else rondo__block_free(cache, block, finished);
 }
 
 static rondo_status free_not_found(const rondo__cache *cache, uint64_t address) {

@@ -21,6 +21,10 @@ void rondo__marks_deinit(rondo__marks *marks, const rondo_allocator *allocator);
 /* The greatest member that is not above `at`; UINT64_MAX when there is none. */
 uint64_t rondo__marks_at_or_below(const rondo__marks *marks, uint64_t at);
 
+static inline bool rondo__marks_has(const rondo__marks *marks, uint64_t at) {
+    return (marks->words[0][at >> 6] >> (at & 63u)) & 1u;
+}
+
 static inline void rondo__marks_add(rondo__marks *marks, uint64_t at) {
     for (uint32_t level = 0; level < marks->levels; level++, at >>= 6) {
         uint64_t *word = &marks->words[level][at >> 6], before = *word;

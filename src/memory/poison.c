@@ -16,7 +16,11 @@
 #endif
 #endif
 
-#ifdef RONDO__POISON_ASAN
+#ifndef RONDO__POISON_ASAN
+#define RONDO__POISON_ASAN 0
+#endif
+
+#if RONDO__POISON_ASAN
 void __asan_poison_memory_region(const volatile void *address, size_t size);
 void __asan_unpoison_memory_region(const volatile void *address, size_t size);
 static void poison_asan(const rondo__cache *cache, uint64_t address, uint64_t bytes, bool given) {
@@ -24,12 +28,17 @@ static void poison_asan(const rondo__cache *cache, uint64_t address, uint64_t by
     if (given) __asan_unpoison_memory_region((const void *)(uintptr_t)address, (size_t)bytes);
     else __asan_poison_memory_region((const void *)(uintptr_t)address, (size_t)bytes);
 }
-#undef RONDO__POISON_ASAN
 #else
 static void poison_asan(const rondo__cache *cache, uint64_t address, uint64_t bytes, bool given) {
     (void)cache, (void)address, (void)bytes, (void)given;
 }
 #endif
+
+bool rondo__poison_is_told(const rondo__cache *cache) {
+    const rondo_device *device = cache->memory->device;
+    bool host = cache->pinned || (device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE) != 0;
+    return (RONDO__POISON_ASAN && host) || (!cache->pinned && device->table->memory->on_reuse);
+}
 
 static void poison_tell(const rondo__cache *cache, const rondo__block *block, uint64_t bytes, bool given) {
     const rondo_device *device = cache->memory->device;
@@ -42,14 +51,16 @@ static void poison_tell(const rondo__cache *cache, const rondo__block *block, ui
     if (!given) poison_asan(cache, block->allocation.base, bytes, false);
 }
 
-void rondo__poison_given(const rondo__cache *cache, const rondo__block *block) {
+void rondo__poison_tell_given(const rondo__cache *cache, const rondo__block *block) {
     poison_tell(cache, block, block->allocation.size, true);
 }
 
-void rondo__poison_taken_back(const rondo__cache *cache, const rondo__block *block) {
+void rondo__poison_tell_taken_back(const rondo__cache *cache, const rondo__block *block) {
     poison_tell(cache, block, block->size, false);
 }
 
 void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment) {
     if (!segment->exact) poison_asan(cache, segment->range.base, segment->range.size, true);
 }
+
+#undef RONDO__POISON_ASAN

@@ -7,8 +7,19 @@
 
 #include "memory/cache.h"
 
-void rondo__poison_given(const rondo__cache *cache, const rondo__block *block);
-void rondo__poison_taken_back(const rondo__cache *cache, const rondo__block *block);
+/* Whether there is anybody to tell. */
+bool rondo__poison_is_told(const rondo__cache *cache);
+void rondo__poison_tell_given(const rondo__cache *cache, const rondo__block *block);
+void rondo__poison_tell_taken_back(const rondo__cache *cache, const rondo__block *block);
+
+static inline void rondo__poison_given(const rondo__cache *cache, const rondo__block *block) {
+    if (cache->tells) rondo__poison_tell_given(cache, block);
+}
+
+static inline void rondo__poison_taken_back(const rondo__cache *cache, const rondo__block *block) {
+    if (cache->tells) rondo__poison_tell_taken_back(cache, block);
+}
+
 /* The segment goes back to the backend. */
 void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment);
 

@@ -128,7 +128,7 @@ void rondo__cache_drop_pools(rondo__cache *cache) {
 
 /* ------------------------------------------------------------------------------------------------- diversions */
 
-rondo__pool *rondo__cache_divert(rondo__cache *cache, const rondo__request *request) {
+rondo__pool *rondo__cache_find_diversion(rondo__cache *cache, const rondo__request *request) {
     for (size_t i = request->thread ? cache->diversions.count : 0; i-- > 0;) {
         const rondo__diversion *diversion = RONDO__BUFFER_AT(&cache->diversions, rondo__diversion, i);
         uint64_t value = diversion->kind == RONDO_MEMORY_FILTER_THREAD   ? request->thread
@@ -228,6 +228,7 @@ rondo_status rondo__cache_pool_retain(rondo__cache *cache, rondo_pool_id id) {
 
 static rondo_status pool_release_locked(rondo__cache *cache, rondo_pool_id id) {
     rondo__pool *pool = NULL;
+    rondo__cache_wake(cache);
     RONDO__TRY(rondo__cache_find_pool(cache, id, &pool));
     if (pool == &cache->own) return RONDO_OK;
     if (pool->uses == 1 && pool->recording) {

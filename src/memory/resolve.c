@@ -31,7 +31,7 @@ static rondo__block *resolve_find(rondo__memory *memory, uint64_t address) {
 }
 
 /* The first live block after the address, if it starts before `length` bytes have passed. */
-static const rondo__block *resolve_next(const rondo__memory *memory, uint64_t address, uint64_t length) {
+static const rondo__block *resolve_next(rondo__memory *memory, uint64_t address, uint64_t length) {
     const rondo__block *block = rondo__cache_at(&memory->cache, address);
     if (block) block = block->next;
     for (uint64_t at = address; at - address < length;) {
@@ -50,7 +50,7 @@ static const rondo__block *resolve_next(const rondo__memory *memory, uint64_t ad
 }
 
 /* Not ours, unless the range runs into one of ours. */
-static rondo_status resolve_foreign(const rondo__memory *memory, uint64_t address, uint64_t length,
+static rondo_status resolve_foreign(rondo__memory *memory, uint64_t address, uint64_t length,
                                     rondo__memory_reference *out_reference) {
     const rondo__block *next = resolve_next(memory, address, length);
     if (next) return resolve_past_end(memory, address, length, next->allocation.base, next->allocation.size);
@@ -151,7 +151,7 @@ void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher
 }
 
 /* The very allocation, live or held. */
-static bool resolve_is(const rondo__cache *cache, const rondo__memory_reference *reference) {
+static bool resolve_is(rondo__cache *cache, const rondo__memory_reference *reference) {
     const rondo__block *block = rondo__cache_at(cache, reference->base);
     return block && block->allocation.base == reference->base &&
            block->allocation.generation == reference->generation && (block->state == RONDO__BLOCK_LIVE || block->holds);

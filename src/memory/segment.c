@@ -94,23 +94,6 @@ static rondo_status segment_make(rondo__cache *cache, const rondo__request *requ
     return RONDO_OK;
 }
 
-rondo__block *rondo__segment_at(const rondo__segment *segment, uint64_t address) {
-    uint64_t at = rondo__marks_at_or_below(&segment->marks, (address - segment->range.base) >> segment->shift);
-    rondo__block *block = segment->starts[at];
-    if (block->allocation.base > address) block = block->previous;
-    return block;
-}
-
-void rondo__segment_mark(rondo__segment *segment, rondo__block *block) {
-    uint64_t at = (block->allocation.base - segment->range.base) >> segment->shift;
-    rondo__marks_add(&segment->marks, at);
-    segment->starts[at] = block;
-}
-
-void rondo__segment_unmark(rondo__segment *segment, const rondo__block *block) {
-    rondo__marks_remove(&segment->marks, (block->allocation.base - segment->range.base) >> segment->shift);
-}
-
 static void segment_link(rondo__segment *segment, rondo__pool *pool) {
     segment->pool = pool;
     segment->previous = NULL;
@@ -181,6 +164,7 @@ rondo_status rondo__segment_take(rondo__cache *cache, rondo__pool *pool, const r
 
 void rondo__segment_give_back(rondo__cache *cache, rondo__segment *segment) {
     rondo__poison_forget(cache, segment);
+    if (cache->recent == segment) cache->recent = NULL;
     segment->pool->counts.segment_frees++;
     segment_unlink(segment);
     cache->total.segments--;

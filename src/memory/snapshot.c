@@ -52,6 +52,7 @@ static rondo_status snapshot_write(rondo__buffer *text, rondo__cache *cache, ron
     rondo__pool *pool = NULL;
     const rondo__allocation *range;
     bool first = true;
+    rondo__cache_wake(cache);
     RONDO__TRY(rondo__cache_find_pool(cache, id, &pool));
     if (pool != &cache->own) only = pool;
     RONDO__TRY(rondo__text_append(text, "{\"segments\":["));

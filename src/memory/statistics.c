@@ -15,6 +15,7 @@ static rondo_status statistics_of(rondo__cache *cache, rondo_pool_id id, rondo_m
                            "RONDO_MEMORY_STATISTICS_INIT");
     }
     rondo__mutex_lock(&cache->memory->mutex);
+    rondo__cache_wake(cache);
     rondo_status status = rondo__cache_find_pool(cache, id, &pool);
     if (!status) {
         rondo_memory_statistics found = pool == &cache->own ? cache->total : pool->counts;

@@ -45,7 +45,7 @@ static rondo__queue *wait_queue(rondo__cache *cache, uint64_t stream) {
     return NULL;
 }
 
-void rondo__cache_await(rondo__cache *cache, rondo__block *block) {
+void rondo__cache_await_uses(rondo__cache *cache, rondo__block *block) {
     while (block->uses) {
         rondo__use *use = block->uses;
         rondo__queue *queue = wait_queue(cache, use->stream);
@@ -196,8 +196,8 @@ void rondo__cache_settle(rondo__cache *cache) {
         }
         cache->asking = false;
         wait_drop_queues(cache);
+        rondo__cache_assert(cache);
     }
-    rondo__cache_assert(cache);
     rondo__mutex_unlock(&memory->mutex);
 }
 
