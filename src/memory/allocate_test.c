@@ -226,18 +226,65 @@ static void test_old_segments_are_collected(rondo_test *t) {
     T_OK(t, rondo_memory_configure(w.device, &settings));
     T_OK(t, rondo_memory_set_fraction(w.device, 1.0));
     give(t, &w, take(t, s, 1000));
-    char *old = take(t, s, 40 * MIB), *fresh = take(t, s, 42 * MIB), *used = take(t, s, 20 * MIB);
-    give(t, &w, old);
+    char *old[] = {take(t, s, 30 * MIB), take(t, s, 30 * MIB)}, *fresh = take(t, s, 42 * MIB);
+    give(t, &w, old[0]);
+    give(t, &w, old[1]);
     for (int i = 0; i < 20; i++) give(t, &w, take(t, s, 1000)); /* time passes */
     give(t, &w, fresh);
     T_EQ(t, figures(t, &w).reserved_bytes, 104 * MIB);
     char *more = take(t, s, 50 * MIB);
-    T_EQ(t, figures(t, &w).segment_frees, 1); /* the old one was enough */
-    T_EQ(t, figures(t, &w).reserved_bytes, 114 * MIB);
+    T_EQ(t, figures(t, &w).segment_frees, 1); /* one old one was enough */
+    T_EQ(t, figures(t, &w).reserved_bytes, 124 * MIB);
     T_TRUE(t, take(t, s, 42 * MIB) == fresh);
     give(t, &w, fresh);
     give(t, &w, more);
-    give(t, &w, used);
+}
+
+typedef struct late {
+    world *w;
+    void *block;
+    rondo_status status;
+} late;
+
+static int32_t host_frees(void *user) {
+    late *l = user;
+    l->status = rondo_memory_free(l->w->device, l->block);
+    return 0;
+}
+
+/* What is freed while an allocation waits for the device may have work in flight again: it is not given back yet. */
+static void test_what_is_freed_meanwhile_stays(rondo_test *t) {
+    static late l;
+    world w;
+    void *z = NULL;
+    world_open(t, &w, "sim", "memory=104857600"); /* 100 MiB */
+    rondo_stream *a = world_stream(t, &w), *b = world_stream(t, &w);
+    give(t, &w, take(t, a, 60 * MIB));
+    char *x = take(t, a, 30 * MIB), *y = take(t, a, 30 * MIB); /* both in one segment */
+    T_TRUE(t, y == x + 30 * MIB);
+    give(t, &w, x);
+    l = (late){&w, y, RONDO_OK};
+    T_OK(t, rondo_stream_host_call(b, host_frees, &l));
+    T_FAILS(t, rondo_memory_allocate_on(b, 60 * MIB, &z), OUT_OF_MEMORY, NULL);
+    T_OK(t, l.status);
+    z = take(t, b, 60 * MIB);
+    give(t, &w, z);
+}
+
+/* Of a request's own stream, one large segment that it may not take goes back instead of all. */
+static void test_a_block_that_is_too_large_makes_room(rondo_test *t) {
+    world w;
+    rondo_memory_settings settings = RONDO_MEMORY_SETTINGS_INIT;
+    world_open(t, &w, "sim", "memory=188743680"); /* 180 MiB */
+    rondo_stream *s = world_stream(t, &w), *other = world_stream(t, &w);
+    settings.max_split_bytes = 24 * MIB;
+    T_OK(t, rondo_memory_configure(w.device, &settings));
+    char *cached = take(t, other, 40 * MIB), *large = take(t, s, 90 * MIB);
+    give(t, &w, cached);
+    give(t, &w, large);
+    char *a = take(t, s, 60 * MIB);
+    T_EQ(t, figures(t, &w).reserved_bytes, 100 * MIB); /* what the other stream has cached is there still */
+    give(t, &w, a);
 }
 
 static void test_figures_tell_what_happened(rondo_test *t) {
@@ -263,4 +310,5 @@ RONDO_TEST_MAIN(T_PLAIN(test_sizes_and_segments), T(test_reuse_is_by_stream), T(
                 T(test_settings_are_checked), T(test_older_callers_are_served),
                 T(test_a_part_of_the_device_is_the_limit), T(test_the_last_bytes_can_be_had),
                 T_PLAIN(test_cached_memory_makes_room), T_PLAIN(test_old_segments_are_collected),
+                T_PLAIN(test_what_is_freed_meanwhile_stays), T_PLAIN(test_a_block_that_is_too_large_makes_room),
                 T(test_figures_tell_what_happened))

@@ -88,6 +88,26 @@ static void test_two_children_of_one_layout(rondo_test *t) {
     give(t, &p.w, root);
 }
 
+/* A restore needs blocks to write its chains with; others have taken them meanwhile. */
+static void test_a_layout_of_many_blocks(rondo_test *t) {
+    pooled p;
+    static char *blocks[300], *others[300];
+    pooled_open(t, &p, "cpu");
+    for (int i = 0; i < 300; i++) blocks[i] = take(t, p.stream, 512);
+    keep(t, &p);
+    for (int i = 0; i < 300; i++) give(t, &p.w, blocks[i]);
+    T_OK(t, rondo_memory_pool_end(p.w.device, p.pool));
+    for (int i = 0; i < 300; i++) others[i] = take(t, p.stream, 512);
+    restore(t, &p);
+    T_EQ(t, p.delta.created_count, 300);
+    for (int i = 0; i < 300; i++) {
+        T_TRUE(t, p.delta.created[i] == blocks[i]);
+        give(t, &p.w, blocks[i]);
+        give(t, &p.w, others[i]);
+    }
+    T_OK(t, rondo__memory_check(p.w.memory));
+}
+
 static void test_leases_across_a_restore(rondo_test *t) {
     static rondo_lease la, lb, lc;
     pooled p;
@@ -156,6 +176,32 @@ static void test_who_is_stale_after_a_restore(rondo_test *t) {
     }
     unwatch(t, &p.w, watchers, 5);
     T_OK(t, status);
+}
+
+/* A block that a graph holds goes with a restore, too, if it is live; if it was freed, there is no restore. */
+static void test_held_blocks(rondo_test *t) {
+    static rondo__memory_watcher graph;
+    pooled p;
+    rondo_memory_delta delta = RONDO_MEMORY_DELTA_INIT;
+    pooled_open(t, &p, "cpu");
+    rondo__memory_watcher_init(&graph, 1);
+    char *a = take(t, p.stream, 512);
+    keep(t, &p);
+    char *b = take(t, p.stream, 512);
+    rondo_status held = rondo__memory_hold(p.w.memory, &graph, address_of(a), 0), refused = RONDO_OK;
+    if (!held) held = rondo__memory_hold(p.w.memory, &graph, address_of(b), 0);
+    if (!held) held = rondo_memory_checkpoint_restore(p.checkpoint, &p.delta);
+    uint64_t freed = p.delta.freed_count;
+    uint32_t stale = atomic_load(&graph.stale);
+    give(t, &p.w, a);
+    if (!held) refused = rondo_memory_checkpoint_restore(p.checkpoint, &delta);
+    rondo__memory_unwatch(p.w.memory, &graph);
+    T_OK(t, rondo__memory_check(p.w.memory));
+    T_OK(t, held);
+    T_EQ(t, freed, 1);
+    T_EQ(t, stale, RONDO__STALE_FREED); /* it is not the graph's own pool */
+    T_FAILS(t, refused, INVALID_STATE, "or by a graph");
+    restore(t, &p);
 }
 
 static void test_what_is_refused(rondo_test *t) {
@@ -239,6 +285,6 @@ static void test_ten_thousand_blocks(rondo_test *t) {
     }
 }
 
-RONDO_TEST_MAIN(T(test_a_layout_comes_back), T(test_two_children_of_one_layout), T(test_leases_across_a_restore),
-                T(test_who_is_stale_after_a_restore), T(test_what_is_refused), T(test_a_segment_that_is_gone),
-                T_PLAIN(test_ten_thousand_blocks))
+RONDO_TEST_MAIN(T(test_a_layout_comes_back), T(test_two_children_of_one_layout), T_PLAIN(test_a_layout_of_many_blocks),
+                T(test_leases_across_a_restore), T(test_who_is_stale_after_a_restore), T(test_held_blocks),
+                T(test_what_is_refused), T(test_a_segment_that_is_gone), T_PLAIN(test_ten_thousand_blocks))

@@ -178,6 +178,26 @@ static void test_a_pool_in_use_keeps_its_memory(rondo_test *t) {
     T_EQ(t, figures(t, &w).reserved_bytes, 0);
 }
 
+/* A private pool takes over free segments of the device's own pool, whole ones alone. */
+static void test_a_pool_takes_over_whole_segments(rondo_test *t) {
+    world w;
+    world_open(t, &w, "cpu", NULL);
+    rondo_stream *s = rondo_stream_default(w.device);
+    char *whole = take(t, s, 40 * MIB);
+    give(t, &w, whole);
+    char *half = take(t, s, 20 * MIB);
+    (void)begin_thread(t, &w);
+    char *a = take(t, s, 3 * MIB); /* would have its segment of 20 MiB in the other half */
+    T_TRUE(t, a < whole || a >= whole + 40 * MIB);
+    T_EQ(t, figures(t, &w).reserved_bytes, 60 * MIB);
+    give(t, &w, half);
+    char *b = take(t, s, 40 * MIB);
+    T_TRUE(t, b == whole);
+    T_EQ(t, figures(t, &w).reserved_bytes, 60 * MIB);
+    give(t, &w, a);
+    give(t, &w, b);
+}
+
 static bool live_is(rondo_test *t, world *w, rondo_pool_id id, const void *const *expected, uint64_t count) {
     bool equal = false;
     T_OK(t, rondo_memory_pool_live(w->device, id, expected, count, &equal));
@@ -232,10 +252,10 @@ static void test_own_blocks_do_not_make_stale(rondo_test *t) {
         give(t, &w, c);
         T_EQ(t, atomic_load(&own.stale), RONDO__STALE_NOT);
     }
-    give(t, &w, b);
     T_OK(t, rondo_memory_pool_end(w.device, id));
     T_OK(t, rondo_memory_pool_release(w.device, id));
-    if (!status) T_EQ(t, atomic_load(&own.stale), RONDO__STALE_POOL_RELEASED);
+    if (!status) T_EQ(t, atomic_load(&own.stale), RONDO__STALE_POOL_RELEASED); /* although a block of it is alive */
+    give(t, &w, b);
     if (!status) T_TRUE(t, !rondo__memory_alive_in(w.memory, &r, id));
     rondo__memory_unwatch(w.memory, &own);
     rondo__memory_unwatch(w.memory, &other);
@@ -269,4 +289,5 @@ static void test_pinned_memory_has_pools(rondo_test *t) {
 RONDO_TEST_MAIN(T(test_ids_and_filters_are_checked), T(test_uses_are_counted), T_PLAIN(test_released_ids_stay_released),
                 T(test_the_newest_diversion_wins), T_PLAIN(test_a_thread_diverts_itself_alone),
                 T_PLAIN(test_memory_of_a_released_pool_is_used_again), T(test_a_pool_in_use_keeps_its_memory),
-                T(test_live_blocks_are_compared), T(test_own_blocks_do_not_make_stale), T(test_pinned_memory_has_pools))
+                T_PLAIN(test_a_pool_takes_over_whole_segments), T(test_live_blocks_are_compared),
+                T(test_own_blocks_do_not_make_stale), T(test_pinned_memory_has_pools))

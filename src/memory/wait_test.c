@@ -56,6 +56,19 @@ static void test_what_comes_after_the_free_is_not_waited_for(rondo_test *t) {
     T_TRUE(t, after < 50);
 }
 
+static void test_its_own_stream_is_not_waited_for(rondo_test *t) {
+    world w;
+    int ran = 0;
+    world_open(t, &w, "sim", NULL);
+    rondo_stream *s = world_stream(t, &w);
+    char *a = take(t, s, 512);
+    for (int i = 0; i < 9; i++) T_OK(t, rondo_stream_host_call(s, host_count, &ran));
+    T_OK(t, rondo_memory_record_stream(w.device, a, s));
+    give(t, &w, a);
+    T_EQ(t, figures(t, &w).pending_bytes, 0);
+    if (!rondo_test_failing(t)) T_EQ(t, ran, 0); /* freeing waits for nobody */
+}
+
 static void test_many_blocks_and_streams(rondo_test *t) {
     world w;
     rondo_stream *streams[4];
@@ -180,7 +193,7 @@ static void test_closing_with_blocks_that_wait(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(test_a_block_waits_for_the_other_stream), T(test_what_comes_after_the_free_is_not_waited_for),
-                T(test_many_blocks_and_streams), T(test_a_stream_may_go_before_the_free),
-                T(test_a_capture_holds_up_its_own_stream_on_cpu), T(test_a_capture_holds_up_its_own_stream_on_sim),
-                T(test_memory_of_no_stream_in_a_capture), T(test_what_cannot_be_recorded),
-                T(test_closing_with_blocks_that_wait))
+                T(test_its_own_stream_is_not_waited_for), T(test_many_blocks_and_streams),
+                T(test_a_stream_may_go_before_the_free), T(test_a_capture_holds_up_its_own_stream_on_cpu),
+                T(test_a_capture_holds_up_its_own_stream_on_sim), T(test_memory_of_no_stream_in_a_capture),
+                T(test_what_cannot_be_recorded), T(test_closing_with_blocks_that_wait))
