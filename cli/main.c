@@ -22,7 +22,7 @@ static const struct {
     {"check", cli_check, "run ONNX backend test folders"},
     {"dump", cli_dump, "a stage of a model as text, dot or json"},
     {"compile", not_here_yet, NULL},
-    {"conformance", not_here_yet, NULL},
+    {"conformance", cli_conformance, "the contract, on any backend"},
 };
 
 static void print_help(FILE *file) {
@@ -30,7 +30,7 @@ static void print_help(FILE *file) {
           "Capture once, replay everywhere: graph capture for any device, and operators into graphs.\n\n",
           file);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
-        if (commands[i].summary) fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        if (commands[i].summary) fprintf(file, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fputs("\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
           "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",
           file);

@@ -39,6 +39,8 @@ ROOMS = {
 # What a plugin sees is the plugin's contract and the vocabulary that it is written in.
 PUBLIC = {"kernels/ref": {"plugin.h", "types.h"}, "backends/cpu": {"plugin.h", "types.h"},
           "backends/sim": {"plugin.h", "types.h"}}
+# What a room may include of others that stand beside it: the tool is a shell around the suites.
+BESIDE = {"cli": {"conformance"}}
 # Libraries beyond the C library and POSIX.
 LIBRARIES = {"cjson/cJSON.h": ("cli", "bench", "tests"), "cmocka.h": ("tests",), "xxhash.h": ("src", "cli"),
              "valgrind/memcheck.h": ("tests",)}

@@ -103,9 +103,9 @@ class Hostile(unittest.TestCase):
         self.refused([3], "run", "a", "--device", "sim:7", part="sim")
         self.refused([3], "run", "a", "--threads", "2", part="threads")
         self.refused([3], "compile", "a", part="compile")
-        self.refused([3], "conformance", part="conformance")
+        self.refused([2], "conformance", part="--device")
         self.assertEqual(rondo().returncode, 2)
-        for command in ("", "devices", "info", "run", "bench", "check", "dump"):
+        for command in ("", "devices", "info", "run", "bench", "check", "dump", "conformance"):
             done = rondo(*([command] if command else []), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("usage: rondo", done.stdout)

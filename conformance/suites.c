@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of all suites, in the order in which they run: what later ones build on comes first. */
+#include "conf.h"
+
+#define CONF_SUITES(X)   \
+    X(conf_suite_device) \
+    X(conf_suite_memory) \
+    X(conf_suite_stream) \
+    X(conf_suite_event)  \
+    X(conf_suite_copy)   \
+    X(conf_suite_kernel)
+
+#define X(suite) extern const conf_suite suite;
+CONF_SUITES(X)
+#undef X
+
+const conf_suite *const conf_suites[] = {
+#define X(suite) &suite,
+    CONF_SUITES(X)
+#undef X
+};
+const uint32_t conf_suite_count = sizeof conf_suites / sizeof *conf_suites;
