@@ -202,6 +202,10 @@ static void test_held_blocks(rondo_test *t) {
     T_EQ(t, stale, RONDO__STALE_FREED); /* it is not the graph's own pool */
     T_FAILS(t, refused, INVALID_STATE, "or by a graph");
     restore(t, &p);
+    b = take(t, p.stream, 512);
+    T_OK(t, rondo__memory_check(p.w.memory));
+    give(t, &p.w, b);
+    T_EQ(t, figures(t, &p.w).pending_bytes, 0);
 }
 
 static void test_what_is_refused(rondo_test *t) {

@@ -53,6 +53,7 @@ static void test_work_in_flight_is_left_alone(rondo_test *t) {
     rondo_stream *s = world_stream(t, &w);
     char *a = take(t, s, 64);
     T_OK(t, rondo_stream_fill(s, a, 7, 64));
+    T_OK(t, rondo_stream_synchronize(s));
     T_OK(t, rondo_stream_copy(s, host, a, 64, RONDO_COPY_DEVICE_TO_HOST));
     give(t, &w, a);
     char *b = take(t, s, 64); /* the next owner's work comes after in the same stream */
