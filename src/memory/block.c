@@ -57,14 +57,18 @@ static inline uint32_t block_random(rondo__cache *cache) {
 
 void rondo__block_insert(rondo__cache *cache, rondo__block *block) {
     rondo__segment *segment = block->segment;
-    rondo__tree_insert(&segment->pool->free[segment->kind], block, block_random(cache));
+    if (!cache->rebuilds || segment->kind != RONDO__POOL_SMALL) {
+        rondo__tree_insert(&segment->pool->free[segment->kind], block, block_random(cache));
+    }
     rondo__block_count(cache, block);
 }
 
 void rondo__block_remove(rondo__cache *cache, rondo__block *block) {
     rondo__segment *segment = block->segment;
     rondo__block_uncount(cache, block);
-    rondo__tree_remove(&segment->pool->free[segment->kind], block);
+    if (!cache->rebuilds || segment->kind != RONDO__POOL_SMALL) {
+        rondo__tree_remove(&segment->pool->free[segment->kind], block);
+    }
 }
 
 static inline void block_count_live(rondo_memory_statistics *counts, const rondo__block *block) {

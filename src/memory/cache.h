@@ -11,7 +11,7 @@
  *   wait.c        other streams that use a block: events, and captures in progress
  *   pool.c        private pools, use counts, diversions
  *   collect.c     what goes back to the backend, and when
- *   checkpoint.c  a pool's exact layout, kept and brought back
+ *   checkpoint.c  a pool's exact layout, kept and brought back; rebuild.c: its tree at once
  *   snapshot.c    segments and blocks as JSON
  *   check.c       every invariant, walked
  *
@@ -57,20 +57,20 @@ enum {
 };
 
 struct rondo__block {
-    rondo__allocation allocation; /* its start, the size that was asked for, generation, edges. First member */
-    uint64_t size;                /* as rounded */
-    uint64_t stream;
-    rondo__segment *segment;
-    rondo__block *previous, *next; /* by address, in the segment */
-    rondo__block *left, *right;    /* free: the tree. Not in use: left is the next spare one */
-    uint32_t priority;
+    rondo__allocation allocation;  /* its start, the size that was asked for, generation, edges. First member */
+    uint64_t size;                 /* as rounded */
+    rondo__block *next, *previous; /* by address, in the segment */
     uint8_t state;
-    bool parked;      /* pending until nothing captures; left is the next such */
-    bool kept;        /* checkpoint.c: is in both layouts */
-    uint32_t waits;   /* pending: uses that are not over */
-    uint32_t holds;   /* watchers that keep it */
+    bool parked;       /* pending until nothing captures; left is the next such */
+    bool kept;         /* checkpoint.c: is in both layouts */
+    uint32_t priority; /* free: in the tree */
+    uint64_t stream;
+    rondo__block *left, *right; /* free: the tree. Spare: left is the next one */
+    rondo__segment *segment;
     rondo__use *uses; /* live */
     rondo_lease *lease;
+    uint32_t waits; /* pending: uses that are not over */
+    uint32_t holds; /* watchers that keep it */
     uint64_t stamp; /* free: the number of the free that made it so */
     uint64_t round; /* pool.c: the last count that met it */
 };
@@ -146,6 +146,7 @@ struct rondo__cache {
     rondo__block *parked; /* by `left` */
     rondo__buffer queues; /* rondo__queue, one a stream that is waited for */
     uint64_t waiting;     /* uses in them */
+    bool rebuilds;
     bool asking;          /* somebody looks through them, without the mutex at times */
     rondo__buffer events; /* void *: events to be used again. Of who asks */
     uint64_t unchecked;   /* operations since check.c looked */
@@ -208,7 +209,8 @@ typedef enum rondo__past {
 } rondo__past;
 rondo__block *rondo__block_make(rondo__cache *cache, rondo__segment *segment, uint64_t base, uint64_t size);
 void rondo__block_drop(rondo__cache *cache, rondo__block *block);
-/* Into the tree of its segment's pool, and out of it. */
+/* Into the tree of its segment's pool, and out of it. While a restore rebuilds the trees (cache->rebuilds), only the
+ * statistics' part is done. */
 void rondo__block_insert(rondo__cache *cache, rondo__block *block);
 void rondo__block_remove(rondo__cache *cache, rondo__block *block);
 /* The statistics' part of the two: a block that stays in the tree while its neighbours change. */

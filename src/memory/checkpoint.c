@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "memory/poison.h"
+#include "memory/rebuild.h"
 #include "memory/table.h"
 
 /* ------------------------------------------------------------------------------------------------------- keep */
@@ -241,6 +242,7 @@ static void checkpoint_apply(rondo__cache *cache, rondo__pool *pool, const rondo
 
 rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint, rondo_memory_delta *out_delta) {
     rondo_memory_delta delta = RONDO_MEMORY_DELTA_INIT;
+    rondo__rebuild rebuild = {0};
     rondo__pool *pool = NULL;
     if (!checkpoint || !out_delta || out_delta->struct_size < sizeof delta) {
         return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
@@ -251,8 +253,15 @@ rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint
     rondo_status status = checkpoint_enter(cache, checkpoint->pool, &pool);
     if (!status) status = checkpoint_prepare(cache, pool, checkpoint);
     if (!status) status = checkpoint_make_lists(cache, pool->counts.allocations, checkpoint->live, &delta);
+    /* Free blocks that the pool may have then: those of the checkpoint, and one a segment that is newer. */
+    uint64_t most_free = checkpoint->block_count - checkpoint->live + (pool ? pool->counts.segments : 0);
+    if (!status && most_free >= RONDO__REBUILD_LEAST) {
+        status = rondo__rebuild_begin(cache, most_free, &rebuild);
+        if (status) rondo_memory_delta_release(checkpoint->device, &delta);
+    }
     if (!status) {
         checkpoint_apply(cache, pool, checkpoint, &delta);
+        if (cache->rebuilds) rondo__rebuild_end(cache, pool, &rebuild);
         *out_delta = delta;
         rondo__cache_assert(cache);
     }

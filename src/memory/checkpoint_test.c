@@ -108,6 +108,30 @@ static void test_a_layout_of_many_blocks(rondo_test *t) {
     T_OK(t, rondo__memory_check(p.w.memory));
 }
 
+/* So many free blocks that the tree is written anew; blocks of several streams, and one segment more than then. */
+static void test_a_tree_is_written_anew(rondo_test *t) {
+    pooled p;
+    char *blocks[90];
+    pooled_open(t, &p, "cpu");
+    rondo_stream *streams[] = {p.stream, world_stream(t, &p.w), rondo_stream_default(p.w.device)};
+    for (uint64_t i = 0; i < 90; i++) blocks[i] = take(t, streams[i % 3], 512 * (1 + i * 7 % 5));
+    for (int i = 0; i < 90; i++) {
+        if (i / 3 % 2) give(t, &p.w, blocks[i]);
+    }
+    keep(t, &p);
+    for (int i = 0; i < 90; i++) {
+        if (i / 3 % 2 == 0) give(t, &p.w, blocks[i]);
+    }
+    char *newer = take(t, p.stream, MIB), *large = take(t, p.stream, 2 * MIB), *more = take(t, p.stream, MIB);
+    restore(t, &p);
+    T_EQ(t, p.delta.created_count, 45);
+    T_EQ(t, p.delta.freed_count, 3);
+    T_TRUE(t, newer && large && more);
+    char *a = take(t, streams[1], 512 * (1 + 4 * 7 % 5)); /* as large as the second stream's first free one */
+    if (!rondo_test_failing(t)) T_TRUE(t, a == blocks[4]);
+    T_OK(t, rondo__memory_check(p.w.memory));
+}
+
 static void test_leases_across_a_restore(rondo_test *t) {
     static rondo_lease la, lb, lc;
     pooled p;
@@ -290,5 +314,6 @@ static void test_ten_thousand_blocks(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(test_a_layout_comes_back), T(test_two_children_of_one_layout), T_PLAIN(test_a_layout_of_many_blocks),
-                T(test_leases_across_a_restore), T(test_who_is_stale_after_a_restore), T(test_held_blocks),
-                T(test_what_is_refused), T(test_a_segment_that_is_gone), T_PLAIN(test_ten_thousand_blocks))
+                T(test_a_tree_is_written_anew), T(test_leases_across_a_restore), T(test_who_is_stale_after_a_restore),
+                T(test_held_blocks), T(test_what_is_refused), T(test_a_segment_that_is_gone),
+                T_PLAIN(test_ten_thousand_blocks))

@@ -81,5 +81,33 @@ static void test_the_tree_finds_the_best_fit(rondo_test *t) {
     }
 }
 
+/* A tree that was built at once is like one that grew. */
+static void test_a_tree_that_was_built_at_once(rondo_test *t) {
+    static rondo__block *sorted[NODES];
+    memset(nodes, 0, sizeof nodes);
+    for (uint32_t i = 0; i < NODES; i++) {
+        nodes[i].stream = i / 200;
+        nodes[i].size = 1 + i % 200 / 10;
+        nodes[i].allocation.base = (i + 1u) * 64u;
+        sorted[i] = &nodes[i];
+        present[i] = true;
+    }
+    T_TRUE(t, rondo__tree_build(sorted, 0) == NULL);
+    for (size_t count = 1; count <= NODES; count = count * 2 + 1) {
+        const rondo__block *root = rondo__tree_build(sorted, count);
+        for (size_t i = 0; i < NODES; i++) T_EQ(t, rondo__tree_has(root, &nodes[i]), i < count);
+    }
+    rondo__block *root = rondo__tree_build(sorted, NODES);
+    for (int step = 0; step < 20000; step++) {
+        uint32_t i = (uint32_t)(rondo_test_random(t) % NODES);
+        if (present[i]) rondo__tree_remove(&root, &nodes[i]);
+        else rondo__tree_insert(&root, &nodes[i], (uint32_t)rondo_test_random(t));
+        present[i] = !present[i];
+        uint64_t stream = rondo_test_random(t) % 3, size = 1 + rondo_test_random(t) % 22;
+        uint32_t want = naive_best(stream, size);
+        T_TRUE(t, rondo__tree_best(root, stream, size) == (want == NODES ? NULL : &nodes[want]));
+    }
+}
+
 RONDO_TEST_MAIN(T(test_marks_of_one_word), T(test_marks_of_two_levels), T(test_marks_of_four_levels),
-                T(test_marks_have_bounds), T(test_the_tree_finds_the_best_fit))
+                T(test_marks_have_bounds), T(test_the_tree_finds_the_best_fit), T(test_a_tree_that_was_built_at_once))

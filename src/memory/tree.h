@@ -81,6 +81,18 @@ static inline rondo__block *rondo__tree_best(rondo__block *root, uint64_t stream
     return rondo__tree_from(root, stream, size, 0);
 }
 
+/* A whole tree of blocks in order, in linear time. Each gets the priority that is to be expected of the first among as
+ * many random ones as there are below it, so that later blocks find their places as in any other tree. */
+static inline rondo__block *rondo__tree_build(rondo__block *const *blocks, size_t count) {
+    if (!count) return NULL;
+    size_t middle = count / 2u;
+    rondo__block *root = blocks[middle];
+    root->priority = UINT32_MAX - UINT32_MAX / (uint32_t)(count < UINT32_MAX ? count + 1u : UINT32_MAX);
+    root->left = rondo__tree_build(blocks, middle);
+    root->right = rondo__tree_build(blocks + middle + 1u, count - middle - 1u);
+    return root;
+}
+
 static inline bool rondo__tree_has(const rondo__block *root, const rondo__block *block) {
     while (root && root != block) {
         bool before = rondo__tree_before(root, block->stream, block->size, block->allocation.base);
