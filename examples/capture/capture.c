@@ -72,15 +72,15 @@ int main(int argc, char **argv) {
                (double)z_host[COUNT - 1], COUNT);
     }
 
-    enum { TIMES = 1000 };
+    const int times = 1000;
     double before = now_us();
-    for (int i = 0; i < TIMES; ++i) enqueue_tasks();
+    for (int i = 0; i < times; ++i) enqueue_tasks();
     must(rondo_stream_synchronize(stream));
-    double eager = (now_us() - before) / TIMES;
+    double eager = (now_us() - before) / times;
     before = now_us();
-    for (int i = 0; i < TIMES; ++i) must(rondo_graph_replay(graph, stream));
+    for (int i = 0; i < times; ++i) must(rondo_graph_replay(graph, stream));
     must(rondo_stream_synchronize(stream));
-    double replay = (now_us() - before) / TIMES;
+    double replay = (now_us() - before) / times;
     printf("eager %.2f us, replay %.2f us a round of 4 tasks (the bytes moved are the same)\n", eager, replay);
 
     must(rondo_memory_free(device, y));

@@ -69,7 +69,7 @@ static double detect(const float *samples, size_t frames, int replay, float *pro
 
 /* Speech starts at 0.5, ends below 0.35, and a pause under half a second does not end it. */
 static void print_intervals(const float *p, size_t frames) {
-    double seconds = FRAME / 16000.0, start = -1, end = -1;
+    double seconds = (double)FRAME / 16000.0, start = -1, end = -1;
     int speaking = 0, found = 0;
     for (size_t f = 0; f <= frames; ++f) {
         double time = (double)f * seconds;

@@ -68,7 +68,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_has_graph_impl(rondo_instance
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(rondo_instance *instance, const char *name,
                                                         const char *settings, rondo_device **out_device);
 RONDO_API void rondo_device_retain(rondo_device *device);
-/* Closes with the last reference; streams, graphs and allocations hold none and must be gone. */
+/* Closes with the last reference. Streams, events, graphs, executables and sessions hold one; allocations do not, and
+ * what is left of them is freed with a warning that counts them. */
 RONDO_API void rondo_device_release(rondo_device *device);
 /* Borrowed, constant. */
 RONDO_API const rondo_device_properties *rondo_device_info(const rondo_device *device);
@@ -426,7 +427,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_context_create(rondo_executable *exe
 RONDO_API void rondo_context_retain(rondo_context *context);
 RONDO_API void rondo_context_release(rondo_context *context);
 /* Device addresses of inputs and outputs, in the plan's order, kept until bound again. Buffers must hold the plan's
- * bytes and be aligned to the element. Waits for a run in flight. OUT_OF_RANGE, INVALID_ARGUMENT (null). */
+ * bytes and be aligned to the element. Waits for a run in flight. OUT_OF_RANGE, INVALID_ARGUMENT (null). An output that
+ * lies over an input or another output is INVALID_ARGUMENT when a run is asked for. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_context_bind_input(rondo_context *context, uint32_t index, void *address);
 RONDO_API RONDO_MUST_USE rondo_status rondo_context_bind_output(rondo_context *context, uint32_t index, void *address);
 /* Enqueues one run through the context's own list. Everything must be bound: INVALID_STATE names what is not. */

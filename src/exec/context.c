@@ -222,7 +222,8 @@ static rondo_status context_bind(rondo_context *context, uint32_t port, uint64_t
     RONDO__TRY(rondo__ticket_wait(&context->ticket));
     if (!p->address && p->required) context->unbound--;
     p->address = address;
-    context->moved = true;
+    p->placed = false;
+    context->moved = context->unplaced = true;
     rondo__call_list_bind(context->list, port, address);
     return RONDO_OK;
 }
@@ -247,6 +248,28 @@ rondo_status rondo_context_bind_output(rondo_context *context, uint32_t index, v
 
 /* ------------------------------------------------------------------------------------------------------ running */
 
+/* A kernel may write its output while it still reads an input of the plan, so an output has memory of its own. */
+static rondo_status context_place(rondo_context *context, uint32_t port) {
+    const uint32_t inputs = context->executable->plan->input_count;
+    const uint64_t from = context->ports[port].address, bytes = context_plan_port(context, port)->bytes;
+    for (uint32_t i = 0; i < context->port_count; i++) {
+        const rondo__exec_port *other = &context->ports[i];
+        if (i == port || !other->required || (i < inputs && port < inputs)) continue;
+        const uint64_t length = context_plan_port(context, i)->bytes;
+        if (from - other->address >= length && other->address - from >= bytes) continue;
+        const uint32_t output = port < inputs ? i : port, under = port < inputs ? port : i;
+        return RONDO__FAIL(
+            INVALID_ARGUMENT, INPUT,
+            "output '%s' at 0x%llx lies over %s '%s' at 0x%llx: bind them to memory apart, and copy from "
+            "one to the other between runs",
+            context_plan_port(context, output)->name, (unsigned long long)context->ports[output].address,
+            context_side(context, under), context_plan_port(context, under)->name,
+            (unsigned long long)context->ports[under].address);
+    }
+    context->ports[port].placed = true;
+    return RONDO_OK;
+}
+
 static rondo_status context_refuse_run(const rondo_context *context, const rondo_stream *stream) {
     for (uint32_t i = 0; i < context->port_count; i++)
         if (context->ports[i].required && !context->ports[i].address)
@@ -258,6 +281,15 @@ static rondo_status context_refuse_run(const rondo_context *context, const rondo
     return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "the context is of device '%s:%d', the stream of '%s:%d'",
                        context->device->properties.name, (int)context->device->properties.index,
                        stream->device->properties.name, (int)stream->device->properties.index);
+}
+
+/* The slow way into a run: something is missing, or ports were bound since the last one. */
+static rondo_status context_ready(rondo_context *context, const rondo_stream *stream) {
+    if (context->unbound || stream->device != context->device) return context_refuse_run(context, stream);
+    for (uint32_t i = 0; i < context->port_count; i++)
+        if (context->ports[i].required && !context->ports[i].placed) RONDO__TRY(context_place(context, i));
+    context->unplaced = false;
+    return RONDO_OK;
 }
 
 static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream) {
@@ -277,7 +309,8 @@ static rondo_status context_run_calls(rondo_context *context, rondo_stream *stre
 
 rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run_eager needs a context and a stream");
-    if (context->unbound || stream->device != context->device) return context_refuse_run(context, stream);
+    if (context->unbound || context->unplaced || stream->device != context->device)
+        RONDO__TRY(context_ready(context, stream));
     if (rondo__stream_recorder(stream)) return context_run_calls(context, stream); /* recorded: nothing flies */
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = context_run_calls(context, stream);
@@ -286,7 +319,8 @@ rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *strea
 
 rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run needs a context and a stream");
-    if (context->unbound || stream->device != context->device) return context_refuse_run(context, stream);
+    if (context->unbound || context->unplaced || stream->device != context->device)
+        RONDO__TRY(context_ready(context, stream));
     if (rondo__stream_recorder(stream)) return context_run_calls(context, stream);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = rondo__call_list_run(context->list, stream);

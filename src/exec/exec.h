@@ -32,6 +32,7 @@ typedef struct rondo__exec_port {
     uint64_t address; /* 0: not bound */
     uint64_t alignment;
     bool required; /* some step uses it */
+    bool placed;   /* known to lie apart from the others since it was bound */
 } rondo__exec_port;
 
 /* An argument of an eager call that follows a port. */
@@ -55,7 +56,8 @@ struct rondo_context {
     size_t argument_count;
     rondo__buffer mentions; /* rondo__exec_mention */
     uint32_t port_count, unbound;
-    bool moved; /* a port was bound since the last eager run */
+    bool moved;    /* a port was bound since the last eager run */
+    bool unplaced; /* a port was bound since the last run of any kind */
     rondo__ticket ticket;
 };
 

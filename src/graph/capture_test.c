@@ -248,7 +248,7 @@ static void test_abort_amid_recording(rondo_test *t, const char *device) {
         pthread_t thread;
         T_EQ(t, pthread_create(&thread, NULL, thread_abort_now, &c), 0);
         T_OK(t, gt_begin(&c.f, c.graph));
-        for (int i = 0; rondo_graph_get_state(c.graph) == RONDO_GRAPH_CAPTURING; i++) {
+        while (rondo_graph_get_state(c.graph) == RONDO_GRAPH_CAPTURING) {
             rondo_status status = gt_add(&c.f, c.f.buffers[0], c.f.buffers[1], c.f.buffers[2]);
             rondo_code code = rondo_status_code(status);
             rondo_status_release(status);

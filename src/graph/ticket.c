@@ -18,8 +18,24 @@ rondo_status rondo__ticket_wait_flying(rondo__ticket *ticket) {
     return RONDO_OK;
 }
 
+/* What the last run reads is about to go, and nobody is there to be told: when its event cannot be waited for, all of
+ * the device is, and the log has why. */
+static void ticket_wait_anyhow(rondo__ticket *ticket) {
+    rondo_status status = rondo_event_synchronize(ticket->event);
+    if (!status) return;
+    rondo__log_write(ticket->device->log, RONDO_LOG_WARNING, "a run in flight could not be waited for by its event: %s",
+                     rondo_status_message(status));
+    rondo_status_release(status);
+    status = rondo__device_synchronize(ticket->device);
+    if (status)
+        rondo__log_write(ticket->device->log, RONDO_LOG_ERROR,
+                         "nor could the device; what the run reads is released all the same: %s",
+                         rondo_status_message(status));
+    rondo_status_release(status);
+}
+
 void rondo__ticket_deinit(rondo__ticket *ticket) {
-    if (ticket->flying) RONDO__IGNORE(rondo_event_synchronize(ticket->event));
+    if (ticket->flying) ticket_wait_anyhow(ticket);
     rondo_event_release(ticket->event);
     ticket->event = NULL;
     ticket->flying = false;
@@ -35,9 +51,9 @@ rondo_status rondo__ticket_record(rondo__ticket *ticket, rondo_stream *stream) {
     rondo_status status = rondo_event_record(ticket->event, stream);
     if (status) {
         /* The run is on its way and nothing marks its end: wait for it here rather than lose it. */
-        RONDO__IGNORE(rondo_stream_synchronize(stream));
         ticket->flying = false;
-        return rondo__status_note(status, "after the run was enqueued");
+        status = rondo__status_note(status, "after the run was enqueued");
+        return rondo__status_first(rondo_stream_synchronize(stream), status); /* the run's own failure comes first */
     }
     ticket->stream = stream->id;
     ticket->flying = true;

@@ -188,8 +188,8 @@ static rondo_status nn_conv_size(const rondo__ops_infer *infer, const nn_conv *c
     if (!counted) return RONDO__OPS_FAIL(infer, OUT_OF_RANGE, "the sizes on axis %u are too large", i + 2u);
     if (padded <= reach) {
         return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT,
-                               "the kernel reaches over %lld elements on axis %u, the padded input has %lld",
-                               (long long)reach + 1, i + 2u, (long long)padded);
+                               "the kernel reaches over %llu elements on axis %u, the padded input has %lld",
+                               (unsigned long long)reach + 1u, i + 2u, (long long)padded);
     }
     *out_size = (padded - reach - 1) / stride + 1;
     return RONDO_OK;
