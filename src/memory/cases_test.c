@@ -42,9 +42,8 @@ static void test_c01_all_streams_of_a_capture_use_its_pool(rondo_test *t) {
 }
 
 /* One capture on four streams: each block is used by the next stream, too. */
-static uint64_t c03_round(rondo_test *t, world *w, rondo_stream **streams, uint64_t count) {
+static void c03_round(rondo_test *t, world *w, rondo_stream **streams, uint64_t count) {
     static recorded r[4]; /* looked at when the test ends */
-    uint64_t start = rondo__now_ns();
     for (int i = 0; i < 4; i++) record_begin(t, &r[i], streams[i], 9);
     for (uint64_t i = 0; i < count; i++) {
         char *a = take(t, streams[i % 4], 512);
@@ -52,28 +51,22 @@ static uint64_t c03_round(rondo_test *t, world *w, rondo_stream **streams, uint6
         give(t, w, a);
     }
     for (int i = 0; i < 4; i++) record_end(&r[i]);
-    uint64_t took = rondo__now_ns() - start;
     T_OK(t, rondo_memory_trim(w->device));
     T_EQ(t, figures(t, w).pending_bytes, 0);
-    return took;
 }
 
 /* C03: marks of other streams cost the same in a long capture as in a short one, and enqueue nothing. */
 static void test_c03_many_uses_in_a_capture(rondo_test *t) {
     world w;
     rondo_stream *streams[4];
-    uint64_t before = 0, after = 0, small = UINT64_MAX, large = UINT64_MAX;
+    uint64_t before = 0, after = 0;
     world_open(t, &w, "sim", NULL);
     for (int i = 0; i < 4; i++) streams[i] = world_stream(t, &w);
     T_OK(t, rondo_device_counter(w.device, "launches", &before));
-    for (int round = 0; round < 3; round++) {
-        uint64_t a = c03_round(t, &w, streams, 2500), b = c03_round(t, &w, streams, 20000);
-        if (a < small) small = a;
-        if (b < large) large = b;
-    }
+    /* Anything quadratic in the marks would not end before the test's limit. */
+    c03_round(t, &w, streams, 200000);
     T_OK(t, rondo_device_counter(w.device, "launches", &after));
     T_EQ(t, after, before);
-    T_TRUE(t, large / 8 < small * 5); /* linear, with room for a busy machine; quadratic would be eight times */
 }
 
 /* C05: the text of an out-of-memory failure tells what graph pools hold, and its figures add up. */

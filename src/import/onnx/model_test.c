@@ -669,9 +669,11 @@ static void test_corrupted(rondo_test *t) {
     }
 }
 
-/* Eight times the nodes take about eight times as long; quadratic work would take 64 times as long, and 40 is allowed
- * for a machine that is busy. */
-static uint64_t model_cost(rondo_test *t, importer *in, int count) {
+/* Anything quadratic in the nodes would not end before the test's limit. */
+static void test_many_nodes(rondo_test *t) {
+    importer in;
+    const int count = 100000;
+    importer_init(&in, t);
     m_begin(&w, 21);
     m_input(&w, "x");
     for (int i = 0; i < count; i++) {
@@ -681,27 +683,14 @@ static uint64_t model_cost(rondo_test *t, importer *in, int count) {
     }
     m_output(&w, "y0");
     m_end(&w);
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < 5; i++) {
-        rondo_ir_graph *graph = NULL;
-        uint64_t start = rondo__now_ns();
-        T_OK(t, m_import(in, &w, &graph));
-        uint64_t spent = rondo__now_ns() - start;
-        if (spent < best) best = spent;
-        rondo_ir_graph_release(graph);
-    }
-    return best;
-}
-
-static void test_time_is_linear(rondo_test *t) {
-    importer in;
-    importer_init(&in, t);
-    uint64_t small = model_cost(t, &in, 250), large = model_cost(t, &in, 2000);
-    T_TRUE(t, large < small * 8 * 5);
+    rondo_ir_graph *graph = NULL;
+    T_OK(t, m_import(&in, &w, &graph));
+    T_EQ(t, graph->nodes_in_model, count);
+    rondo_ir_graph_release(graph);
 }
 
 RONDO_TEST_MAIN(T(test_small_model), T(test_kinds_of_types), T(test_names), T(test_repeated_node_names),
                 T(test_absent_operands), T_PLAIN(test_arity), T(test_attributes), T(test_versions), T(test_not_a_model),
                 T(test_all_that_is_unsupported), T(test_functions_and_domains), T_PLAIN(test_many_unsupported),
                 T(test_order), T(test_scopes), T(test_branches_that_are_wrong), T(test_declared_and_real),
-                T_PLAIN(test_depth), T_PLAIN(test_cut_anywhere), T_PLAIN(test_corrupted), T_PLAIN(test_time_is_linear))
+                T_PLAIN(test_depth), T_PLAIN(test_cut_anywhere), T_PLAIN(test_corrupted), T_PLAIN(test_many_nodes))

@@ -15,7 +15,7 @@
 #define W_UNUSED __attribute__((unused)) static
 
 typedef struct writer {
-    uint8_t data[1 << 16];
+    uint8_t data[4 << 20];
     size_t size;
     size_t open[512]; /* starts of the messages that are not closed */
     size_t depth;
