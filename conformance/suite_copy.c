@@ -121,6 +121,30 @@ static void copy_refuses(conf *t) {
     conf_want_usable(t, stream, "copies that were refused");
 }
 
+/* Where host and device memory are apart, a direction that the addresses contradict is refused, and nothing is copied. */
+static void copy_wrong_direction(conf *t) {
+    rondo_stream *stream = conf_stream(t);
+    uint64_t *host = conf_host(t, 64), *pinned = conf_pinned(t, 64);
+    char *a = conf_memory(t, 64), *b = conf_memory(t, 64);
+    conf_iota(t, stream, a, 8, 5);
+    conf_sync(t, stream);
+    const struct {
+        void *to, *from;
+        rondo_copy_kind kind;
+    } wrong[] = {{a, b, RONDO_COPY_HOST_TO_DEVICE},        {a, b, RONDO_COPY_DEVICE_TO_HOST},
+                 {a, host, RONDO_COPY_DEVICE_TO_HOST},     {a, host, RONDO_COPY_DEVICE_TO_DEVICE},
+                 {host, a, RONDO_COPY_HOST_TO_DEVICE},     {host, a, RONDO_COPY_DEVICE_TO_DEVICE},
+                 {a, pinned, RONDO_COPY_DEVICE_TO_DEVICE}, {pinned, a, RONDO_COPY_DEVICE_TO_DEVICE}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        rondo_status status = rondo_stream_copy(stream, wrong[i].to, wrong[i].from, 64, wrong[i].kind);
+        rondo_code code = conf_failure_of(stream, status, NULL, 0);
+        WANT(t, code == RONDO_CODE_INVALID_ARGUMENT,
+             "case %zu: a copy in a direction that its addresses contradict gave '%s'", i, rondo_code_name(code));
+    }
+    conf_want64(t, stream, a, 8, 5, 1, "memory that copies in wrong directions mentioned");
+    for (int i = 0; i < 8; ++i) WANT(t, !host[i] && !pinned[i], "a copy in a wrong direction wrote host memory");
+}
+
 /* The order between copies and kernels on one stream, in both directions. */
 static void copy_in_order(conf *t) {
     rondo_stream *stream = conf_stream(t);
@@ -247,6 +271,9 @@ static const conf_test tests[] = {
     {{"copy.nothing", "copy fill", "Zero bytes is a success that touches nothing."}, 0, copy_nothing},
     {{"copy.overlap", "copy", "An overlap is refused or right."}, 0, copy_overlap},
     {{"copy.refuses", "copy fill", "Unknown directions, null and impossible ranges are refused."}, 0, copy_refuses},
+    {{"copy.wrong_direction", "copy", "A direction that the addresses contradict is refused."},
+     CONF_NEEDS_OWN_MEMORY,
+     copy_wrong_direction},
     {{"copy.in_order", "copy stream", "Copies and kernels of a stream keep their order."}, 0, copy_in_order},
     {{"fill.values", "fill", "Fills, all sizes, nothing beside the range."}, 0, fill_values},
     {{"fill.offsets", "fill", "Fills from odd addresses."}, 0, fill_offsets},

@@ -135,6 +135,9 @@ static void device_counters(conf *t) {
     uint64_t before[5], after = 0;
     bool has[5];
     uint32_t called = 0;
+    for (int i = 0; i < 4; ++i)
+        WANT(t, !device_count_of(t, names[i], &after) || after == 0, "'%s' is %llu from the start", names[i],
+             (unsigned long long)after);
     void *memory = conf_memory(t, 64), *other = conf_memory(t, 64);
     (void)conf_kernel(t, CONF_IOTA);
     for (int i = 0; i < 5; ++i) has[i] = device_count_of(t, names[i], &before[i]);

@@ -131,7 +131,8 @@ static void memory_too_much(conf *t) {
 static void memory_exhausted(conf *t) {
     enum { MOST = 64 };
     void *pointers[MOST];
-    uint64_t size = t->properties->memory_total / 24;
+    uint64_t whole = 2u << 20; /* of which memory is taken from a device at the most */
+    uint64_t size = (t->properties->memory_total / 16 + whole - 1) / whole * whole;
     int counts[2] = {0, 0};
     for (int round = 0; round < 2; ++round) {
         rondo_status status = RONDO_OK;
@@ -139,9 +140,11 @@ static void memory_exhausted(conf *t) {
             status = rondo_memory_allocate(t->device, size, &pointers[counts[round]]);
             if (!status) conf_keep(t, CONF_MEMORY, pointers[counts[round]++]);
         }
-        WANT(t, status, "%d times a 24th of the memory was there", counts[round]);
+        WANT(t, status, "%d times a 16th of the memory was there", counts[round]);
         WANT_CODE(t, status, OUT_OF_MEMORY);
-        WANT(t, counts[round] >= 8, "only %d times a 24th of the memory was there", counts[round]);
+        WANT(t, counts[round] >= 6, "only %d times a 16th of the memory was there", counts[round]);
+        WANT(t, (uint64_t)counts[round] * size <= t->properties->memory_total,
+             "%d times a 16th of the memory was there", counts[round]);
         memory_range ranges[MOST];
         for (int i = 0; i < counts[round]; ++i) ranges[i] = (memory_range){(uint64_t)(uintptr_t)pointers[i], size, 0};
         memory_want_apart(t, ranges, (size_t)counts[round]);
