@@ -132,7 +132,7 @@ static void memory_exhausted(conf *t) {
     enum { MOST = 64 };
     void *pointers[MOST];
     uint64_t whole = 2u << 20; /* of which memory is taken from a device at the most */
-    uint64_t size = (t->properties->memory_total / 16 + whole - 1) / whole * whole;
+    uint64_t size = (t->properties->memory_total / 16 / whole + 1) * whole; /* some is left at the end */
     int counts[2] = {0, 0};
     for (int round = 0; round < 2; ++round) {
         rondo_status status = RONDO_OK;
