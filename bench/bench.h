@@ -61,7 +61,7 @@ typedef struct bench_setup {
     rondo_instance *instance;
     rondo_device *device;
     rondo_stream *stream;
-    bench_peer *peer; /* null: no ratios */
+    bench_peer *peer;    /* null: no ratios */
     const char *models;  /* folder, or null */
     const char *library; /* librondo.so, or null */
 } bench_setup;

@@ -52,7 +52,8 @@ void bench_capture(const bench_setup *setup, bench_report *report) {
         if (s == 0) first = median;
         bench_row row = {.value = median, .unit = "ns/node", .ratio = median / first, .bar = 100};
         snprintf(row.name, sizeof row.name, "%s", sizes[s].name);
-        snprintf(row.note, sizeof row.note, "ratio to capture_1000; %.0f bytes a node", (double)bytes / (double)sizes[s].count);
+        snprintf(row.note, sizeof row.note, "ratio to capture_1000; %.0f bytes a node",
+                 (double)bytes / (double)sizes[s].count);
         bench_add(report, &row);
     }
     bench_must(rondo_memory_free(setup->device, memory));

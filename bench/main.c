@@ -73,9 +73,12 @@ static void open_device(bench_setup *setup) {
 }
 
 int main(int argc, char **argv) {
-    static const struct option options[] = {{"json", required_argument, 0, 'j'},   {"models", required_argument, 0, 'm'},
-                                            {"peer", required_argument, 0, 'p'},   {"library", required_argument, 0, 'l'},
-                                            {"strict", no_argument, 0, 's'},       {"help", no_argument, 0, 'h'},
+    static const struct option options[] = {{"json", required_argument, 0, 'j'},
+                                            {"models", required_argument, 0, 'm'},
+                                            {"peer", required_argument, 0, 'p'},
+                                            {"library", required_argument, 0, 'l'},
+                                            {"strict", no_argument, 0, 's'},
+                                            {"help", no_argument, 0, 'h'},
                                             {0, 0, 0, 0}};
     static bench_report report;
     bench_setup setup = {0};

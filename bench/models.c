@@ -9,7 +9,7 @@
 
 typedef struct bench_model {
     const char *name, *file;
-    double bar;       /* ratio to the peer */
+    double bar; /* ratio to the peer */
     bool silero;
     rondo_context *context;
     rondo_graph *graph;
@@ -85,9 +85,11 @@ static void prepare(const bench_setup *setup, bench_model *model, const char *pa
         if (model->silero && strstr(model->file, "ifless")) index = i == 0 ? 0 : i == 1 ? 2 : 1;
         bench_must(rondo_context_bind_input(model->context, index, inputs[i].data));
     }
-    for (uint32_t i = 0; i < output_count; ++i) bench_must(rondo_context_bind_output(model->context, i, outputs[i].data));
+    for (uint32_t i = 0; i < output_count; ++i)
+        bench_must(rondo_context_bind_output(model->context, i, outputs[i].data));
     bench_must(rondo_graph_create(setup->device, NULL, &model->graph));
-    bench_must(rondo_graph_capture_begin(model->graph, setup->stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_GLOBAL));
+    bench_must(
+        rondo_graph_capture_begin(model->graph, setup->stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_GLOBAL));
     bench_must(rondo_context_run_eager(model->context, setup->stream));
     bench_must(rondo_graph_capture_end(model->graph, setup->stream));
     if (!setup->peer) return;
@@ -168,15 +170,20 @@ static void rows_of(const bench_setup *setup, bench_report *report, bench_model 
         time_model(setup, model, &ours, &theirs);
         bench_row row = {.value = ours, .unit = "us", .ratio = ours / theirs, .bar = model->bar, .bar_on_ratio = true};
         snprintf(row.name, sizeof row.name, "%s", model->name);
-        snprintf(row.note, sizeof row.note, "peer %.1f us; %u nodes -> %u calls", theirs, model->plan.nodes_in, model->plan.calls);
+        snprintf(row.note, sizeof row.note, "peer %.1f us; %u nodes -> %u calls", theirs, model->plan.nodes_in,
+                 model->plan.calls);
         bench_add(report, &row);
     }
     if (bench_wants(report, load_name)) {
         time_loads(setup, model, path);
-        bench_row row = {.value = model->load_us, .unit = "us", .ratio = model->peer ? model->load_us / model->peer_load_us : (double)NAN,
-                         .bar = 0.25, .bar_on_ratio = true};
+        bench_row row = {.value = model->load_us,
+                         .unit = "us",
+                         .ratio = model->peer ? model->load_us / model->peer_load_us : (double)NAN,
+                         .bar = 0.25,
+                         .bar_on_ratio = true};
         snprintf(row.name, sizeof row.name, "%s", load_name);
-        snprintf(row.note, sizeof row.note, "import, compile, prepare; peer's session creation %.0f us", model->peer_load_us);
+        snprintf(row.note, sizeof row.note, "import, compile, prepare; peer's session creation %.0f us",
+                 model->peer_load_us);
         bench_add(report, &row);
     }
     bench_peer_unload(model->peer);
@@ -186,9 +193,10 @@ static void rows_of(const bench_setup *setup, bench_report *report, bench_model 
 }
 
 void bench_models(const bench_setup *setup, bench_report *report) {
-    bench_model models[] = {{.name = "silero_vad", .file = "silero_vad.onnx", .bar = 0.4, .silero = true},
-                            {.name = "silero_vad_op18_ifless", .file = "silero_vad_op18_ifless.onnx", .bar = 0.4, .silero = true},
-                            {.name = "hey_rhasspy", .file = "hey_rhasspy_v0.1.onnx", .bar = 0.6}};
+    bench_model models[] = {
+        {.name = "silero_vad", .file = "silero_vad.onnx", .bar = 0.4, .silero = true},
+        {.name = "silero_vad_op18_ifless", .file = "silero_vad_op18_ifless.onnx", .bar = 0.4, .silero = true},
+        {.name = "hey_rhasspy", .file = "hey_rhasspy_v0.1.onnx", .bar = 0.6}};
     if (!setup->models) {
         fprintf(stderr, "rondo-bench: no --models FOLDER: the models' rows are left out\n");
         return;

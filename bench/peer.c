@@ -57,7 +57,8 @@ typedef void *(*ort_create_memory_info)(int allocator, int type, void **out);
 typedef void *(*ort_create_options)(void **out);
 typedef void *(*ort_set_int)(void *options, int value);
 typedef void *(*ort_create_session)(void *env, const char *path, void *options, void **out);
-typedef void *(*ort_create_tensor)(void *info, void *data, size_t bytes, const int64_t *shape, size_t rank, int type, void **out);
+typedef void *(*ort_create_tensor)(void *info, void *data, size_t bytes, const int64_t *shape, size_t rank, int type,
+                                   void **out);
 typedef void *(*ort_run)(void *session, const void *options, const char *const *input_names, const void *const *inputs,
                          size_t input_count, const char *const *output_names, size_t output_count, void **outputs);
 typedef const char *(*ort_message)(void *status);
@@ -116,7 +117,8 @@ bench_peer_session *bench_peer_load(bench_peer *peer, const char *model, int thr
     PEER_FUNCTION(peer, ORT_SET_INTER_OP_THREADS, ort_set_int, set_inter);
     PEER_FUNCTION(peer, ORT_CREATE_SESSION, ort_create_session, create_session);
     bool good = peer_good(peer, create_options(&options), "options") &&
-                peer_good(peer, set_intra(options, threads), "threads") && peer_good(peer, set_inter(options, 1), "threads") &&
+                peer_good(peer, set_intra(options, threads), "threads") &&
+                peer_good(peer, set_inter(options, 1), "threads") &&
                 peer_good(peer, create_session(peer->env, model, options, &session->session), model);
     peer_release(peer, ORT_RELEASE_SESSION_OPTIONS, options);
     if (good) return session;
@@ -124,12 +126,15 @@ bench_peer_session *bench_peer_load(bench_peer *peer, const char *model, int thr
     return NULL;
 }
 
-static bool peer_tensors(bench_peer *peer, const bench_peer_tensor *tensors, size_t count, const char **names, void **values) {
+static bool peer_tensors(bench_peer *peer, const bench_peer_tensor *tensors, size_t count, const char **names,
+                         void **values) {
     PEER_FUNCTION(peer, ORT_CREATE_TENSOR_WITH_DATA, ort_create_tensor, create_tensor);
     for (size_t i = 0; i < count; ++i) {
         const bench_peer_tensor *t = &tensors[i];
         names[i] = t->name;
-        if (!peer_good(peer, create_tensor(peer->memory_info, t->data, t->bytes, t->shape, t->rank, t->type, &values[i]), t->name))
+        if (!peer_good(peer,
+                       create_tensor(peer->memory_info, t->data, t->bytes, t->shape, t->rank, t->type, &values[i]),
+                       t->name))
             return false;
     }
     return true;
@@ -147,15 +152,17 @@ bool bench_peer_bind(bench_peer_session *session, const bench_peer_tensor *input
 bool bench_peer_run(bench_peer_session *session) {
     PEER_FUNCTION(session->peer, ORT_RUN, ort_run, run);
     return peer_good(session->peer,
-                     run(session->session, NULL, session->input_names, (const void *const *)session->inputs, session->input_count,
-                         session->output_names, session->output_count, session->outputs),
+                     run(session->session, NULL, session->input_names, (const void *const *)session->inputs,
+                         session->input_count, session->output_names, session->output_count, session->outputs),
                      "run");
 }
 
 void bench_peer_unload(bench_peer_session *session) {
     if (!session) return;
-    for (size_t i = 0; i < session->input_count; ++i) peer_release(session->peer, ORT_RELEASE_VALUE, session->inputs[i]);
-    for (size_t i = 0; i < session->output_count; ++i) peer_release(session->peer, ORT_RELEASE_VALUE, session->outputs[i]);
+    for (size_t i = 0; i < session->input_count; ++i)
+        peer_release(session->peer, ORT_RELEASE_VALUE, session->inputs[i]);
+    for (size_t i = 0; i < session->output_count; ++i)
+        peer_release(session->peer, ORT_RELEASE_VALUE, session->outputs[i]);
     peer_release(session->peer, ORT_RELEASE_SESSION, session->session);
     free(session);
 }

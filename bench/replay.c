@@ -107,7 +107,8 @@ static void row_replay(const bench_setup *setup, bench_report *report, const cha
     make_chain(setup, count, distinct, &c);
     pair(setup, &c, count > 10000 ? 50 : 400, count > 10000 ? 2 : 50, &replay, &loop);
     free_chain(setup, &c);
-    bench_row row = {.value = difference ? replay - loop : replay, .unit = "ns/node", .ratio = replay / loop, .bar = bar};
+    bench_row row = {
+        .value = difference ? replay - loop : replay, .unit = "ns/node", .ratio = replay / loop, .bar = bar};
     snprintf(row.name, sizeof row.name, "%s", name);
     snprintf(row.note, sizeof row.note, "replay %.2f, inlined loop %.2f ns a node", replay, loop);
     bench_add(report, &row);
@@ -126,7 +127,8 @@ static void row_empty(const bench_setup *setup, bench_report *report) {
         samples[r] = (double)(bench_now_ns() - start) / 1000 / 1e3;
     }
     rondo_graph_release(graph);
-    bench_row row = {.name = "replay_empty", .value = bench_median(samples, 200), .unit = "us", .ratio = (double)NAN, .bar = 0.1};
+    bench_row row = {
+        .name = "replay_empty", .value = bench_median(samples, 200), .unit = "us", .ratio = (double)NAN, .bar = 0.1};
     snprintf(row.note, sizeof row.note, "replay of a graph without nodes");
     bench_add(report, &row);
 }
@@ -164,7 +166,11 @@ static void row_context(const bench_setup *setup, bench_report *report) {
     rondo_plan_release(plan);
     rondo_ir_graph_release(ir);
     bench_must(rondo_memory_free(setup->device, memory));
-    bench_row row = {.name = "context_rebind_run", .value = bench_median(samples, 200), .unit = "us", .ratio = (double)NAN, .bar = 0.1};
+    bench_row row = {.name = "context_rebind_run",
+                     .value = bench_median(samples, 200),
+                     .unit = "us",
+                     .ratio = (double)NAN,
+                     .bar = 0.1};
     snprintf(row.note, sizeof row.note, "bind an input, bind an output, run one Relu of one float");
     bench_add(report, &row);
 }

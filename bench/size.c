@@ -32,7 +32,11 @@ static double loaded_bytes(const char *path) {
 
 void bench_size(const bench_setup *setup, bench_report *report) {
     if (!setup->library || !bench_wants(report, "size_library")) return;
-    bench_row row = {.name = "size_library", .value = loaded_bytes(setup->library) / 1000, .unit = "kB", .ratio = (double)NAN, .bar = 2000};
+    bench_row row = {.name = "size_library",
+                     .value = loaded_bytes(setup->library) / 1000,
+                     .unit = "kB",
+                     .ratio = (double)NAN,
+                     .bar = 2000};
     snprintf(row.note, sizeof row.note, "librondo.so stripped: runtime, compiler and all kernels");
     bench_add(report, &row);
 }

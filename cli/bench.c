@@ -58,7 +58,8 @@ static int time_empty(cli_model *model, uint64_t *samples, bench_times *out_time
     rondo_graph_options options = RONDO_GRAPH_OPTIONS_INIT;
     rondo_status status = rondo_graph_create(model->device, &options, &model->graph);
     if (!status)
-        status = rondo_graph_capture_begin(model->graph, model->stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_THREAD_LOCAL);
+        status = rondo_graph_capture_begin(model->graph, model->stream, (rondo_pool_id){0, 0},
+                                           RONDO_CAPTURE_MODE_THREAD_LOCAL);
     if (!status) status = rondo_graph_capture_end(model->graph, model->stream);
     int code = status ? cli_report(status) : time_runs(model, false, 0.05, samples, out_times);
     rondo_graph_release(model->graph);
@@ -91,7 +92,8 @@ static void print_result(const cli_model *model, const bench_result *result, boo
                result->plan.calls, result->plan.segments, result->plan.segments == 1 ? "" : "s",
                (unsigned long long)result->plan.arena_bytes, (unsigned long long)result->plan.weight_bytes);
         printf("%-8s %10s %10s %10s\n", "us", "min", "median", "p99");
-        printf("%-8s %10.2f %10.2f %10.2f\n", "replay", result->replay.minimum, result->replay.median, result->replay.p99);
+        printf("%-8s %10.2f %10.2f %10.2f\n", "replay", result->replay.minimum, result->replay.median,
+               result->replay.p99);
         printf("%-8s %10.2f %10.2f %10.2f\n", "eager", result->eager.minimum, result->eager.median, result->eager.p99);
         printf("kernels %.2f us, host launch %.2f us, copies %.2f us\n", kernel, host, (double)model->copy_ns / 1e3);
         return;

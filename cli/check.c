@@ -82,7 +82,8 @@ static int run_three_ways(check_case *test, cli_model *model) {
     for (int way = 0; way < 3 && result == CHECK_PASSED; ++way) {
         rondo_status status = NULL;
         for (uint32_t i = 0; i < model->output_count && !status; ++i)
-            status = rondo_stream_fill(model->stream, model->outputs[i].device, 0x5a, model->outputs[i].bytes ? model->outputs[i].bytes : 1);
+            status = rondo_stream_fill(model->stream, model->outputs[i].device, 0x5a,
+                                       model->outputs[i].bytes ? model->outputs[i].bytes : 1);
         if (!status) status = way == 0 ? rondo_context_run(model->context, model->stream) : NULL;
         if (!status) status = rondo_stream_synchronize(model->stream);
         if (status) {
@@ -97,7 +98,8 @@ static int run_three_ways(check_case *test, cli_model *model) {
                 memcpy(saved[i], rondo_tensor_get_view(model->outputs[i].host)->data, model->outputs[i].bytes);
             }
         } else if (!outputs_equal(model, saved)) {
-            result = failed(test, way == 1 ? "eager and the context's list differ" : "replay and the context's list differ");
+            result =
+                failed(test, way == 1 ? "eager and the context's list differ" : "replay and the context's list differ");
         }
     }
     for (uint32_t i = 0; i < model->output_count; ++i) free(saved[i]);
@@ -375,7 +377,8 @@ int cli_check(int argc, char **argv) {
         code = cli_usage("rondo check wants at least one folder");
     } else if (code == CLI_DONE) {
         if (options->passes_file) code = read_passes(options->passes_file, &passes);
-        for (uint32_t i = 0; i < options->file_count && code == CLI_DONE; ++i) code = expand(options->files[i], &folders);
+        for (uint32_t i = 0; i < options->file_count && code == CLI_DONE; ++i)
+            code = expand(options->files[i], &folders);
         if (code == CLI_DONE) code = check_all(options, &folders, &passes);
     }
     free_names(&folders);

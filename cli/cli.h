@@ -57,11 +57,11 @@ enum {
     CLI_OPT_INPUT = 1u << 0,
     CLI_OPT_OUTPUT_DIR = 1u << 1,
     CLI_OPT_DEVICE = 1u << 2,
-    CLI_OPT_RUN = 1u << 3,    /* --eager --repeat --threads */
+    CLI_OPT_RUN = 1u << 3, /* --eager --repeat --threads */
     CLI_OPT_WHY = 1u << 4,
     CLI_OPT_JSON = 1u << 5,
     CLI_OPT_STAGE = 1u << 6,
-    CLI_OPT_LIST = 1u << 7,   /* --list --passes --timeout */
+    CLI_OPT_LIST = 1u << 7, /* --list --passes --timeout */
     CLI_OPT_CHECK = 1u << 8,
     CLI_OPT_SECONDS = 1u << 9
 };

@@ -59,8 +59,8 @@ static int dump_stage(cli_options *options, cli_model *model) {
     bool is_model = stage && strcmp(stage, "model") == 0, is_plan = stage && strcmp(stage, "plan") == 0;
     bool is_compiled = stage && strcmp(stage, "compiled") == 0, is_capture = stage && strcmp(stage, "capture") == 0;
     if (!is_model && !is_plan && !is_compiled && !is_capture)
-        return cli_usage("--stage is model, compiled, plan or capture%s%s%s", stage ? ", not '" : "", stage ? stage : "",
-                         stage ? "'" : "");
+        return cli_usage("--stage is model, compiled, plan or capture%s%s%s", stage ? ", not '" : "",
+                         stage ? stage : "", stage ? "'" : "");
     options->random = true;
     model->want_compiled = is_compiled;
     code = cli_model_open(options, model);

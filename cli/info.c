@@ -11,15 +11,17 @@ static const char info_help[] =
     "usage: rondo info FILE [--json]\n"
     "Shows inputs, outputs, nodes by type and sizes of an ONNX model. A size that is open is shown by its symbol or '?'.\n";
 
-static void port_text(const rondo_ir_graph *graph, const rondo_tensor_info *port, uint32_t index, bool input, char *text,
-                      size_t capacity) {
-    size_t used = (size_t)snprintf(text, capacity, "%s%s", rondo_dtype_name(port->dtype), port->rank < 0 ? "[...]" : "[");
+static void port_text(const rondo_ir_graph *graph, const rondo_tensor_info *port, uint32_t index, bool input,
+                      char *text, size_t capacity) {
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s%s", rondo_dtype_name(port->dtype), port->rank < 0 ? "[...]" : "[");
     for (int32_t d = 0; d < port->rank && used < capacity; ++d) {
         const char *symbol = input ? rondo_ir_graph_input_symbol(graph, index, d) : NULL;
         const char *separator = d ? "," : "";
-        used += (size_t)(port->dims[d] >= 0
-                             ? snprintf(text + used, capacity - used, "%s%lld", separator, (long long)port->dims[d])
-                             : snprintf(text + used, capacity - used, "%s%s", separator, symbol && *symbol ? symbol : "?"));
+        used +=
+            (size_t)(port->dims[d] >= 0
+                         ? snprintf(text + used, capacity - used, "%s%lld", separator, (long long)port->dims[d])
+                         : snprintf(text + used, capacity - used, "%s%s", separator, symbol && *symbol ? symbol : "?"));
     }
     if (port->rank >= 0 && used < capacity) snprintf(text + used, capacity - used, "]");
 }
@@ -39,7 +41,7 @@ static int list_ports(const rondo_ir_graph *graph, uint32_t count, bool input, b
         cJSON *dims = cJSON_AddArrayToObject(object, "shape");
         for (int32_t d = 0; d < port.rank; ++d) {
             const char *symbol = input ? rondo_ir_graph_input_symbol(graph, i, d) : NULL;
-            cJSON_AddItemToArray(dims, port.dims[d] >= 0       ? cJSON_CreateNumber((double)port.dims[d])
+            cJSON_AddItemToArray(dims, port.dims[d] >= 0   ? cJSON_CreateNumber((double)port.dims[d])
                                        : symbol && *symbol ? cJSON_CreateString(symbol)
                                                            : cJSON_CreateNull());
         }
@@ -69,8 +71,9 @@ static int show(const rondo_ir_graph *graph, bool json) {
     cJSON_AddNumberToObject(root, "subgraphs", info.subgraphs);
     cJSON_AddNumberToObject(root, "constant_bytes", (double)info.constant_bytes);
     if (!json)
-        printf("%s: opset %lld, %u nodes in %u graphs, %llu bytes of constants\n", info.name && *info.name ? info.name : "model",
-               (long long)info.opset, info.nodes, info.subgraphs + 1u, (unsigned long long)info.constant_bytes);
+        printf("%s: opset %lld, %u nodes in %u graphs, %llu bytes of constants\n",
+               info.name && *info.name ? info.name : "model", (long long)info.opset, info.nodes, info.subgraphs + 1u,
+               (unsigned long long)info.constant_bytes);
     int code = list_ports(graph, info.inputs, true, !json, cJSON_AddArrayToObject(root, "inputs"));
     if (code == CLI_DONE) code = list_ports(graph, info.outputs, false, !json, cJSON_AddArrayToObject(root, "outputs"));
     operator_visit visit = {cJSON_AddObjectToObject(root, "operators"), !json};

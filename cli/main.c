@@ -31,9 +31,10 @@ static void print_help(FILE *file) {
           file);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
         if (commands[i].summary) fprintf(file, "  %-11s %s\n", commands[i].name, commands[i].summary);
-    fputs("\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
-          "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",
-          file);
+    fputs(
+        "\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
+        "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",
+        file);
 }
 
 int main(int argc, char **argv) {
@@ -54,7 +55,8 @@ int main(int argc, char **argv) {
         if (strcmp(name, commands[i].name) != 0) continue;
         int code = commands[i].run(argc - 1, argv + 1);
         /* A full disk or a closed pipe must not look like success. */
-        if (fflush(stdout) != 0 && code == CLI_DONE) code = cli_fail(CLI_BAD_DATA, "standard output: cannot be written");
+        if (fflush(stdout) != 0 && code == CLI_DONE)
+            code = cli_fail(CLI_BAD_DATA, "standard output: cannot be written");
         return code;
     }
     return cli_usage("unknown command '%s' (rondo --help)", name);

@@ -11,7 +11,8 @@ int cli_model_open(const cli_options *options, cli_model *model) {
     rondo_status status = cli_instance(options, options->quiet ? RONDO_LOG_ERROR : RONDO_LOG_WARNING, &model->instance);
     const char *name = options->device ? options->device : "cpu";
     if (!status) status = rondo_device_open(model->instance, name, options->settings, &model->device);
-    if (status && (rondo_status_code(status) == RONDO_CODE_NOT_FOUND || rondo_status_code(status) == RONDO_CODE_OUT_OF_RANGE)) {
+    if (status &&
+        (rondo_status_code(status) == RONDO_CODE_NOT_FOUND || rondo_status_code(status) == RONDO_CODE_OUT_OF_RANGE)) {
         (void)cli_report(status);
         return CLI_UNSUPPORTED; /* an absent device */
     }
@@ -20,7 +21,8 @@ int cli_model_open(const cli_options *options, cli_model *model) {
 }
 
 int cli_model_import(const cli_options *options, cli_model *model) {
-    if (options->file_count != 1) return cli_usage("exactly one model file is wanted, %u were given", options->file_count);
+    if (options->file_count != 1)
+        return cli_usage("exactly one model file is wanted, %u were given", options->file_count);
     uint64_t start = cli_now_ns();
     rondo_status status = rondo_onnx_import(model->instance, options->files[0], NULL, &model->ir);
     model->load_ns = cli_now_ns() - start;
@@ -47,7 +49,8 @@ static double next_random_float(void *user) { return (double)(random_bits(user) 
 static double next_random_int(void *user) { return (double)(random_bits(user) >> 61); }
 static double next_constant(void *user) { return *(const double *)user; }
 
-#define FILL(type) for (uint64_t i = 0; i < count; ++i) ((type *)data)[i] = (type)source(user)
+#define FILL(type) \
+    for (uint64_t i = 0; i < count; ++i) ((type *)data)[i] = (type)source(user)
 static bool fill_elements(const rondo_tensor_view *view, uint64_t count, element_source source, void *user) {
     void *data = view->data;
     switch (view->dtype) {
@@ -112,7 +115,8 @@ static int make_input(const cli_options *options, cli_model *model, uint32_t ind
         return cli_usage("input '%s' is not given: --input %s=FILE.npy, --set %s=VALUE or --random SEED", info->name,
                          info->name, info->name);
     int64_t dims[RONDO_RANK_MAX];
-    if (info->rank < 0) return cli_usage("input '%s' has no fixed rank: give --input %s=FILE.npy", info->name, info->name);
+    if (info->rank < 0)
+        return cli_usage("input '%s' has no fixed rank: give --input %s=FILE.npy", info->name, info->name);
     for (int32_t d = 0; d < info->rank; ++d) {
         dims[d] = info->dims[d];
         int code = dims[d] >= 0 ? CLI_DONE : open_size(options, model, index, info->name, d, &dims[d]);
@@ -127,8 +131,8 @@ static int make_input(const cli_options *options, cli_model *model, uint32_t ind
     if (set && !is_float(info->dtype) && !(fabs(constant) < 9007199254740992.0 && floor(constant) == constant))
         return cli_usage("--set %s wants a whole number, not '%s'", info->name, set);
     bool filled = set ? fill_elements(view, element_count(view), next_constant, &constant)
-                      : fill_elements(view, element_count(view), is_float(info->dtype) ? next_random_float : next_random_int,
-                                      &seed);
+                      : fill_elements(view, element_count(view),
+                                      is_float(info->dtype) ? next_random_float : next_random_int, &seed);
     if (!filled)
         return cli_fail(CLI_UNSUPPORTED, "unsupported: no values can be made for input '%s' of %s", info->name,
                         rondo_dtype_name(info->dtype));
@@ -175,7 +179,8 @@ static int check_dims(const cli_options *options, const cli_model *model) {
                 known = known || (symbol && strcmp(symbol, name) == 0);
             }
         }
-        if (!known) return cli_usage("--dim %s: the model has no such size (INPUT.AXIS or a symbol)", options->dims[i].name);
+        if (!known)
+            return cli_usage("--dim %s: the model has no such size (INPUT.AXIS or a symbol)", options->dims[i].name);
     }
     return CLI_DONE;
 }
@@ -197,7 +202,8 @@ static int check_input(const rondo_tensor_info *want, const rondo_tensor_view *g
     char text[256];
     cli_tensor_text(want, text, sizeof text);
     if (want->dtype != got->dtype)
-        return cli_fail(CLI_BAD_DATA, "input '%s' is %s, the model wants %s", want->name, rondo_dtype_name(got->dtype), text);
+        return cli_fail(CLI_BAD_DATA, "input '%s' is %s, the model wants %s", want->name, rondo_dtype_name(got->dtype),
+                        text);
     bool fits = want->rank < 0 || want->rank == got->rank;
     for (int32_t d = 0; fits && want->rank >= 0 && d < want->rank; ++d)
         fits = want->dims[d] < 0 || want->dims[d] == got->shape[d];
@@ -227,7 +233,8 @@ int cli_model_compile(const cli_options *options, cli_model *model) {
         }
         const rondo_tensor_view *view = rondo_tensor_get_view(model->inputs[i].host);
         code = check_input(&info, view);
-        for (int32_t d = 0; d < view->rank; ++d) dims[dim_count++] = (rondo_dim_binding){info.name, NULL, view->shape[d], d, 0};
+        for (int32_t d = 0; d < view->rank; ++d)
+            dims[dim_count++] = (rondo_dim_binding){info.name, NULL, view->shape[d], d, 0};
         if (!is_float(view->dtype) && rondo_tensor_bytes(model->inputs[i].host) <= 1024)
             values[compile.value_count++] = (rondo_value_binding){info.name, view};
     }
@@ -255,8 +262,9 @@ static rondo_status copy_in(cli_model *model) {
     rondo_status status = NULL;
     for (uint32_t i = 0; i < model->input_count && !status; ++i) {
         if (!model->inputs[i].bytes) continue;
-        status = rondo_stream_copy(model->stream, model->inputs[i].device, rondo_tensor_get_view(model->inputs[i].host)->data,
-                                   model->inputs[i].bytes, RONDO_COPY_HOST_TO_DEVICE);
+        status = rondo_stream_copy(model->stream, model->inputs[i].device,
+                                   rondo_tensor_get_view(model->inputs[i].host)->data, model->inputs[i].bytes,
+                                   RONDO_COPY_HOST_TO_DEVICE);
     }
     return status ? status : rondo_stream_synchronize(model->stream);
 }
@@ -268,7 +276,8 @@ static rondo_status prepare_outputs(cli_model *model, uint32_t count) {
     for (uint32_t i = 0; i < count && !status; ++i) {
         rondo_tensor_info port;
         status = rondo_plan_output(model->plan, i, &port);
-        if (!status) status = rondo_tensor_create(model->instance, port.dtype, port.rank, port.dims, &model->outputs[i].host);
+        if (!status)
+            status = rondo_tensor_create(model->instance, port.dtype, port.rank, port.dims, &model->outputs[i].host);
         if (!status) status = prepare_port(model, &model->outputs[i], port.bytes);
         if (!status) status = rondo_context_bind_output(model->context, i, model->outputs[i].device);
     }
@@ -298,7 +307,8 @@ int cli_model_capture(cli_model *model) {
     uint64_t start = cli_now_ns();
     rondo_status status = rondo_graph_create(model->device, &options, &model->graph);
     if (!status)
-        status = rondo_graph_capture_begin(model->graph, model->stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_THREAD_LOCAL);
+        status = rondo_graph_capture_begin(model->graph, model->stream, (rondo_pool_id){0, 0},
+                                           RONDO_CAPTURE_MODE_THREAD_LOCAL);
     if (!status) {
         rondo_status run = rondo_context_run_eager(model->context, model->stream);
         rondo_status end = rondo_graph_capture_end(model->graph, model->stream);
@@ -322,8 +332,8 @@ int cli_model_fetch(cli_model *model) {
     rondo_status status = NULL;
     for (uint32_t i = 0; i < model->output_count && !status; ++i) {
         if (!model->outputs[i].bytes) continue;
-        status = rondo_stream_copy(model->stream, rondo_tensor_get_view(model->outputs[i].host)->data, model->outputs[i].device,
-                                   model->outputs[i].bytes, RONDO_COPY_DEVICE_TO_HOST);
+        status = rondo_stream_copy(model->stream, rondo_tensor_get_view(model->outputs[i].host)->data,
+                                   model->outputs[i].device, model->outputs[i].bytes, RONDO_COPY_DEVICE_TO_HOST);
     }
     if (!status) status = rondo_stream_synchronize(model->stream);
     model->copy_ns += cli_now_ns() - start;

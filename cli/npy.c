@@ -11,10 +11,11 @@
 static const struct {
     const char *descr;
     rondo_dtype dtype;
-} npy_types[] = {{"<f4", RONDO_DTYPE_F32}, {"<f8", RONDO_DTYPE_F64}, {"<f2", RONDO_DTYPE_F16}, {"|b1", RONDO_DTYPE_BOOL},
-                 {"|i1", RONDO_DTYPE_I8},  {"<i2", RONDO_DTYPE_I16}, {"<i4", RONDO_DTYPE_I32}, {"<i8", RONDO_DTYPE_I64},
-                 {"|u1", RONDO_DTYPE_U8},  {"<u2", RONDO_DTYPE_U16}, {"<u4", RONDO_DTYPE_U32}, {"<u8", RONDO_DTYPE_U64},
-                 {"<c8", RONDO_DTYPE_C64}, {"<c16", RONDO_DTYPE_C128}};
+} npy_types[] = {{"<f4", RONDO_DTYPE_F32},  {"<f8", RONDO_DTYPE_F64},  {"<f2", RONDO_DTYPE_F16},
+                 {"|b1", RONDO_DTYPE_BOOL}, {"|i1", RONDO_DTYPE_I8},   {"<i2", RONDO_DTYPE_I16},
+                 {"<i4", RONDO_DTYPE_I32},  {"<i8", RONDO_DTYPE_I64},  {"|u1", RONDO_DTYPE_U8},
+                 {"<u2", RONDO_DTYPE_U16},  {"<u4", RONDO_DTYPE_U32},  {"<u8", RONDO_DTYPE_U64},
+                 {"<c8", RONDO_DTYPE_C64},  {"<c16", RONDO_DTYPE_C128}};
 
 /* What the header's dictionary says. */
 typedef struct npy_header {
@@ -63,9 +64,11 @@ static const char *parse_header(char *text, npy_header *header) {
         if (strncmp(descr + 1, npy_types[i].descr, length) == 0 && descr[1 + length] == *descr)
             header->dtype = npy_types[i].dtype;
     }
-    if (header->dtype == RONDO_DTYPE_UNDEFINED) return "its type is none of bool, int, uint, float and complex, little endian";
+    if (header->dtype == RONDO_DTYPE_UNDEFINED)
+        return "its type is none of bool, int, uint, float and complex, little endian";
     const char *order = after_key(text, "'fortran_order'");
-    if (!order || (strncmp(order, "True", 4) != 0 && strncmp(order, "False", 5) != 0)) return "its header has no fortran_order";
+    if (!order || (strncmp(order, "True", 4) != 0 && strncmp(order, "False", 5) != 0))
+        return "its header has no fortran_order";
     header->fortran = *order == 'T';
     const char *shape = after_key(text, "'shape'");
     return shape ? parse_shape(shape, header) : "its header has no shape";
@@ -143,7 +146,8 @@ int cli_npy_read(rondo_instance *instance, const char *path, rondo_tensor **out_
         /* A claim larger than the file is refused before anything of that size is allocated. */
         uint64_t elements = 1;
         for (int32_t d = 0; d < header.rank; ++d)
-            if (header.dims[d] && __builtin_mul_overflow(elements, (uint64_t)header.dims[d], &elements)) why = "its shape is too large";
+            if (header.dims[d] && __builtin_mul_overflow(elements, (uint64_t)header.dims[d], &elements))
+                why = "its shape is too large";
         for (int32_t d = 0; d < header.rank; ++d)
             if (!header.dims[d]) elements = 0;
         uint64_t width = rondo_dtype_bits(header.dtype) / 8u, need;
@@ -171,13 +175,16 @@ int cli_npy_write(const char *path, const rondo_tensor_view *tensor) {
     const char *descr = NULL;
     for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; ++i)
         if (npy_types[i].dtype == tensor->dtype) descr = npy_types[i].descr;
-    if (!descr) return cli_fail(CLI_UNSUPPORTED, "unsupported: npy has no type for %s", rondo_dtype_name(tensor->dtype));
+    if (!descr)
+        return cli_fail(CLI_UNSUPPORTED, "unsupported: npy has no type for %s", rondo_dtype_name(tensor->dtype));
     char text[512];
     int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     uint64_t bytes = rondo_dtype_bits(tensor->dtype) / 8u;
     for (int32_t d = 0; d < tensor->rank; ++d) {
         length += snprintf(text + length, sizeof text - (size_t)length, "%lld%s", (long long)tensor->shape[d],
-                           d + 1 < tensor->rank ? ", " : tensor->rank == 1 ? "," : "");
+                           d + 1 < tensor->rank ? ", "
+                           : tensor->rank == 1  ? ","
+                                                : "");
         bytes *= (uint64_t)tensor->shape[d];
     }
     length += snprintf(text + length, sizeof text - (size_t)length, "), }");
@@ -186,7 +193,8 @@ int cli_npy_write(const char *path, const rondo_tensor_view *tensor) {
     uint8_t head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(length & 255), (uint8_t)(length >> 8)};
     FILE *file = fopen(path, "wb");
     if (!file) return cli_fail(CLI_BAD_DATA, "%s: %s", path, strerror(errno));
-    bool good = fwrite(head, 1, sizeof head, file) == sizeof head && fwrite(text, 1, (size_t)length, file) == (size_t)length &&
+    bool good = fwrite(head, 1, sizeof head, file) == sizeof head &&
+                fwrite(text, 1, (size_t)length, file) == (size_t)length &&
                 fwrite((const char *)tensor->data + tensor->byte_offset, 1, bytes, file) == bytes;
     good = (fclose(file) == 0) && good;
     return good ? CLI_DONE : cli_fail(CLI_BAD_DATA, "%s: %s", path, strerror(errno));

@@ -10,35 +10,72 @@
 #include "cli.h"
 
 enum {
-    OPT_INPUT = 256, OPT_DIM, OPT_SET, OPT_RANDOM, OPT_OUTPUT_DIR, OPT_DEVICE, OPT_SETTINGS, OPT_PLUGIN, OPT_EAGER,
-    OPT_REPEAT, OPT_THREADS, OPT_WHY, OPT_JSON, OPT_STAGE, OPT_FORMAT, OPT_LIST, OPT_PASSES, OPT_TIMEOUT, OPT_CHECK,
-    OPT_SECONDS, OPT_HELP
+    OPT_INPUT = 256,
+    OPT_DIM,
+    OPT_SET,
+    OPT_RANDOM,
+    OPT_OUTPUT_DIR,
+    OPT_DEVICE,
+    OPT_SETTINGS,
+    OPT_PLUGIN,
+    OPT_EAGER,
+    OPT_REPEAT,
+    OPT_THREADS,
+    OPT_WHY,
+    OPT_JSON,
+    OPT_STAGE,
+    OPT_FORMAT,
+    OPT_LIST,
+    OPT_PASSES,
+    OPT_TIMEOUT,
+    OPT_CHECK,
+    OPT_SECONDS,
+    OPT_HELP
 };
 
-static const struct option long_options[] = {
-    {"input", required_argument, 0, OPT_INPUT},   {"dim", required_argument, 0, OPT_DIM},
-    {"set", required_argument, 0, OPT_SET},       {"random", required_argument, 0, OPT_RANDOM},
-    {"output-dir", required_argument, 0, OPT_OUTPUT_DIR}, {"device", required_argument, 0, OPT_DEVICE},
-    {"settings", required_argument, 0, OPT_SETTINGS}, {"plugin", required_argument, 0, OPT_PLUGIN},
-    {"eager", no_argument, 0, OPT_EAGER},         {"repeat", required_argument, 0, OPT_REPEAT},
-    {"threads", required_argument, 0, OPT_THREADS}, {"why", no_argument, 0, OPT_WHY},
-    {"json", no_argument, 0, OPT_JSON},           {"stage", required_argument, 0, OPT_STAGE},
-    {"format", required_argument, 0, OPT_FORMAT}, {"list", no_argument, 0, OPT_LIST},
-    {"passes", required_argument, 0, OPT_PASSES}, {"timeout", required_argument, 0, OPT_TIMEOUT},
-    {"check", required_argument, 0, OPT_CHECK},   {"seconds", required_argument, 0, OPT_SECONDS},
-    {"help", no_argument, 0, OPT_HELP},           {0, 0, 0, 0}};
+static const struct option long_options[] = {{"input", required_argument, 0, OPT_INPUT},
+                                             {"dim", required_argument, 0, OPT_DIM},
+                                             {"set", required_argument, 0, OPT_SET},
+                                             {"random", required_argument, 0, OPT_RANDOM},
+                                             {"output-dir", required_argument, 0, OPT_OUTPUT_DIR},
+                                             {"device", required_argument, 0, OPT_DEVICE},
+                                             {"settings", required_argument, 0, OPT_SETTINGS},
+                                             {"plugin", required_argument, 0, OPT_PLUGIN},
+                                             {"eager", no_argument, 0, OPT_EAGER},
+                                             {"repeat", required_argument, 0, OPT_REPEAT},
+                                             {"threads", required_argument, 0, OPT_THREADS},
+                                             {"why", no_argument, 0, OPT_WHY},
+                                             {"json", no_argument, 0, OPT_JSON},
+                                             {"stage", required_argument, 0, OPT_STAGE},
+                                             {"format", required_argument, 0, OPT_FORMAT},
+                                             {"list", no_argument, 0, OPT_LIST},
+                                             {"passes", required_argument, 0, OPT_PASSES},
+                                             {"timeout", required_argument, 0, OPT_TIMEOUT},
+                                             {"check", required_argument, 0, OPT_CHECK},
+                                             {"seconds", required_argument, 0, OPT_SECONDS},
+                                             {"help", no_argument, 0, OPT_HELP},
+                                             {0, 0, 0, 0}};
 
 /* Which bit of a command's set an option needs; 0: every command has it. */
 static uint32_t needed_bit(int option) {
     switch (option) {
-    case OPT_INPUT: case OPT_DIM: case OPT_SET: case OPT_RANDOM: return CLI_OPT_INPUT;
+    case OPT_INPUT:
+    case OPT_DIM:
+    case OPT_SET:
+    case OPT_RANDOM: return CLI_OPT_INPUT;
     case OPT_OUTPUT_DIR: return CLI_OPT_OUTPUT_DIR;
-    case OPT_DEVICE: case OPT_SETTINGS: return CLI_OPT_DEVICE;
-    case OPT_EAGER: case OPT_REPEAT: case OPT_THREADS: return CLI_OPT_RUN;
+    case OPT_DEVICE:
+    case OPT_SETTINGS: return CLI_OPT_DEVICE;
+    case OPT_EAGER:
+    case OPT_REPEAT:
+    case OPT_THREADS: return CLI_OPT_RUN;
     case OPT_WHY: return CLI_OPT_WHY;
     case OPT_JSON: return CLI_OPT_JSON;
-    case OPT_STAGE: case OPT_FORMAT: return CLI_OPT_STAGE;
-    case OPT_LIST: case OPT_PASSES: case OPT_TIMEOUT: return CLI_OPT_LIST;
+    case OPT_STAGE:
+    case OPT_FORMAT: return CLI_OPT_STAGE;
+    case OPT_LIST:
+    case OPT_PASSES:
+    case OPT_TIMEOUT: return CLI_OPT_LIST;
     case OPT_CHECK: return CLI_OPT_CHECK;
     case OPT_SECONDS: return CLI_OPT_SECONDS;
     default: return 0;
@@ -150,7 +187,8 @@ int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
         if (option == '?') return cli_usage("unknown option %s (rondo %s --help)", argv[optind - 1], argv[0]);
         uint32_t bit = needed_bit(option);
         if (bit && !(known & bit))
-            return cli_usage("rondo %s has no option --%s (rondo %s --help)", argv[0], long_options[index].name, argv[0]);
+            return cli_usage("rondo %s has no option --%s (rondo %s --help)", argv[0], long_options[index].name,
+                             argv[0]);
         if ((code = take(option, o)) != CLI_DONE) return code;
     }
     for (; optind < argc; ++optind) {

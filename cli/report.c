@@ -56,7 +56,10 @@ int32_t cli_write(void *user, const char *data, size_t size) {
 
 static void log_line(void *user, rondo_log_level level, const char *text) {
     (void)user;
-    fprintf(stderr, "rondo: %s: %s\n", level == RONDO_LOG_ERROR ? "error" : level == RONDO_LOG_WARNING ? "warning" : "note",
+    fprintf(stderr, "rondo: %s: %s\n",
+            level == RONDO_LOG_ERROR     ? "error"
+            : level == RONDO_LOG_WARNING ? "warning"
+                                         : "note",
             text);
 }
 

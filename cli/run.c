@@ -42,7 +42,8 @@ static char *output_path(const char *folder, const char *name, const char *endin
     return path;
 }
 
-static int write_output(const cli_model *model, const char *folder, uint32_t index, char **out_temporary, char **out_final) {
+static int write_output(const cli_model *model, const char *folder, uint32_t index, char **out_temporary,
+                        char **out_final) {
     rondo_tensor_info info;
     rondo_status status = rondo_plan_output(model->plan, index, &info);
     if (status) return cli_report(status);
@@ -56,12 +57,13 @@ static int write_outputs(const cli_model *model, const char *folder) {
     bool made = mkdir(folder, 0777) == 0;
     if (!made && errno != EEXIST) return cli_fail(CLI_BAD_DATA, "%s: %s", folder, strerror(errno));
     uint32_t count = model->output_count;
-    char **temporary = cli_allocate(count, sizeof *temporary), **final = cli_allocate(count, sizeof *final);
+    char **temporary = cli_allocate(count, sizeof *temporary), ** final = cli_allocate(count, sizeof *final);
     int code = CLI_DONE;
     for (uint32_t i = 0; i < count && code == CLI_DONE; ++i) {
         code = write_output(model, folder, i, &temporary[i], &final[i]);
         for (uint32_t k = 0; k < i && code == CLI_DONE; ++k)
-            if (strcmp(final[i], final[k]) == 0) code = cli_fail(CLI_BAD_DATA, "two outputs would both be %s", final[i]);
+            if (strcmp(final[i], final[k]) == 0)
+                code = cli_fail(CLI_BAD_DATA, "two outputs would both be %s", final[i]);
     }
     for (uint32_t i = 0; i < count && code == CLI_DONE; ++i)
         if (rename(temporary[i], final[i]) != 0) code = cli_fail(CLI_BAD_DATA, "%s: %s", final[i], strerror(errno));
@@ -88,8 +90,8 @@ static int check_outputs(const cli_model *model, const char *folder) {
         free(path);
         if (read != CLI_DONE) return read;
         char reason[256];
-        if (!cli_tensor_agrees(rondo_tensor_get_view(model->outputs[i].host), rondo_tensor_get_view(want), 1e-4, 1e-5, true,
-                               reason, sizeof reason))
+        if (!cli_tensor_agrees(rondo_tensor_get_view(model->outputs[i].host), rondo_tensor_get_view(want), 1e-4, 1e-5,
+                               true, reason, sizeof reason))
             code = cli_fail(CLI_BAD_DATA, "output '%s' does not agree: %s", info.name, reason);
         rondo_tensor_release(want);
     }
@@ -147,8 +149,8 @@ int cli_run(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
     int code = cli_parse(argc, argv,
-                         CLI_OPT_INPUT | CLI_OPT_OUTPUT_DIR | CLI_OPT_DEVICE | CLI_OPT_RUN | CLI_OPT_WHY | CLI_OPT_CHECK |
-                             CLI_OPT_JSON,
+                         CLI_OPT_INPUT | CLI_OPT_OUTPUT_DIR | CLI_OPT_DEVICE | CLI_OPT_RUN | CLI_OPT_WHY |
+                             CLI_OPT_CHECK | CLI_OPT_JSON,
                          options);
     if (code == CLI_DONE && options->help) {
         fputs(run_help, stdout);

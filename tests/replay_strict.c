@@ -19,12 +19,12 @@ static int use(void) {
     return 0;
 }
 
-#define WRAP(result, name, parameters, ...)       \
-    result __real_##name parameters;              \
-    result __wrap_##name parameters;              \
-    result __wrap_##name parameters {             \
-        (void)use();                              \
-        return __real_##name(__VA_ARGS__);        \
+#define WRAP(result, name, parameters, ...) \
+    result __real_##name parameters;        \
+    result __wrap_##name parameters;        \
+    result __wrap_##name parameters {       \
+        (void)use();                        \
+        return __real_##name(__VA_ARGS__);  \
     }
 WRAP(void *, malloc, (size_t size), size)
 WRAP(void *, calloc, (size_t count, size_t size), count, size)
@@ -159,6 +159,7 @@ int main(void) {
     rondo_stream_release(stream);
     rondo_device_release(device);
     rondo_instance_release(instance);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) puts("no allocation, no lock, no system call in 10000 replays and runs");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        puts("no allocation, no lock, no system call in 10000 replays and runs");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

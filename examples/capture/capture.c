@@ -60,8 +60,9 @@ int main(int argc, char **argv) {
     must(rondo_graph_capture_end(graph, stream));
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
     must(rondo_graph_get_info(graph, &info));
-    printf("captured on %s: %llu nodes (%llu copies, %llu kernels), nothing has run yet\n", rondo_device_info(device)->name,
-           (unsigned long long)info.nodes, (unsigned long long)info.copies, (unsigned long long)info.kernels);
+    printf("captured on %s: %llu nodes (%llu copies, %llu kernels), nothing has run yet\n",
+           rondo_device_info(device)->name, (unsigned long long)info.nodes, (unsigned long long)info.copies,
+           (unsigned long long)info.kernels);
 
     for (int round = 1; round <= 5; ++round) {
         set_inputs(round); /* new values in the same buffers; the replay before has finished */

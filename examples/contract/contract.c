@@ -44,7 +44,8 @@ static void show_type(rondo_instance *instance, const char *type) {
         must(rondo_device_open(instance, name, NULL, &device));
         uint32_t bits = rondo_device_info(device)->capabilities;
         printf("%-8s %-14s %-9s %-7s %s\n", name, yes_no(has_graph), try_capture(device),
-               yes_no((bits & RONDO_DEVICE_TREES_CAPABLE) != 0), (bits & RONDO_DEVICE_INLINE) ? "inline" : "asynchronous");
+               yes_no((bits & RONDO_DEVICE_TREES_CAPABLE) != 0),
+               (bits & RONDO_DEVICE_INLINE) ? "inline" : "asynchronous");
         rondo_device_release(device);
     }
 }

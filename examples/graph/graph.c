@@ -66,7 +66,8 @@ int main(int argc, char **argv) {
     rondo_status_release(again);
 
     int64_t shape[2] = {8, 2048};
-    rondo_tensor_view inputs[2] = {{x, 1, 0, 2, RONDO_DTYPE_F32, shape, NULL, 0}, {y, 1, 0, 2, RONDO_DTYPE_F32, shape, NULL, 0}};
+    rondo_tensor_view inputs[2] = {{x, 1, 0, 2, RONDO_DTYPE_F32, shape, NULL, 0},
+                                   {y, 1, 0, 2, RONDO_DTYPE_F32, shape, NULL, 0}};
     rondo_tensor_view outputs[1] = {{z, 1, 0, 2, RONDO_DTYPE_F32, shape, NULL, 0}};
     for (int round = 0; round < 100; ++round) {
         for (int i = 0; i < 8 * 2048; ++i) {

@@ -2,9 +2,9 @@
  *
  * Silero's voice detector on real speech, frame by frame, as one captured graph: frame in, model, state carried over,
  * probability out. Usage: voice SILERO.onnx FOLDER_OF_WAV_FILES [DEVICE] */
-#include <string.h>
 #include "../must.h"
 #include "wav.h"
+#include <string.h>
 
 enum { FRAME = 512, CONTEXT = 64, WINDOW = FRAME + CONTEXT, STATE = 2 * 128 };
 
@@ -42,7 +42,10 @@ static void load(rondo_instance *instance, const char *path) {
     for (uint32_t i = 0; i < info.inputs; ++i) {
         rondo_tensor_info port;
         must(rondo_plan_input(plan, i, &port));
-        must(rondo_context_bind_input(context, i, strcmp(port.name, "input") == 0 ? input : strcmp(port.name, "sr") == 0 ? rate : state));
+        must(rondo_context_bind_input(context, i,
+                                      strcmp(port.name, "input") == 0 ? input
+                                      : strcmp(port.name, "sr") == 0  ? rate
+                                                                      : state));
     }
     must(rondo_context_bind_output(context, 0, output));
     must(rondo_context_bind_output(context, 1, state_out));
@@ -73,14 +76,10 @@ static void print_intervals(const float *p, size_t frames) {
     int speaking = 0, found = 0;
     for (size_t f = 0; f <= frames; ++f) {
         double time = (double)f * seconds;
-        if (!speaking && f < frames && p[f] >= 0.5f) {
-            speaking = 1, start = start < 0 ? time : start;
-        } else if (speaking && (f == frames || p[f] < 0.35f)) {
-            speaking = 0, end = time;
-        }
-        if (start >= 0 && !speaking && (f == frames || time - end >= 0.5)) {
+        if (!speaking && f < frames && p[f] >= 0.5f) speaking = 1, start = start < 0 ? time : start;
+        else if (speaking && (f == frames || p[f] < 0.35f)) speaking = 0, end = time;
+        if (start >= 0 && !speaking && (f == frames || time - end >= 0.5))
             printf("  speech %2d: %6.2f s to %6.2f s\n", ++found, start, end), start = -1;
-        }
     }
     if (!found) printf("  no speech\n");
 }
@@ -93,8 +92,8 @@ static void listen_to(const char *name, float *samples, size_t count) {
     memset(samples + count, 0, (frames * FRAME - count) * 4);
     double eager_us = detect(samples, frames, 0, eager), replay_us = detect(samples, frames, 1, replayed);
     must_be(memcmp(eager, replayed, frames * 4) == 0, "eager and replay give the same bits");
-    printf("%s: %.1f s, %zu frames; eager %.1f us a frame, replay %.1f us a frame, same bits\n", name, (double)count / 16000,
-           frames, eager_us, replay_us);
+    printf("%s: %.1f s, %zu frames; eager %.1f us a frame, replay %.1f us a frame, same bits\n", name,
+           (double)count / 16000, frames, eager_us, replay_us);
     print_intervals(replayed, frames);
     free(samples), free(eager), free(replayed);
 }
@@ -120,7 +119,8 @@ int main(int argc, char **argv) {
     must(rondo_stream_create(device, NULL, &stream));
     must(rondo_memory_host_allocate(device, WINDOW * 4 + 4, (void **)&window));
     must(rondo_memory_allocate(device, 6272, (void **)&input)); /* all five device buffers, 64 bytes aligned */
-    probability = window + WINDOW, state = input + 4096, state_out = input + 5120, output = input + 6144, rate = input + 6208;
+    probability = window + WINDOW, state = input + 4096, state_out = input + 5120, output = input + 6144,
+    rate = input + 6208;
     load(instance, argv[1]);
 
     must(rondo_graph_create(device, NULL, &graph));
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     must(rondo_graph_capture_end(graph, stream));
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
     must(rondo_graph_get_info(graph, &info));
-    printf("captured: %llu kernels and %llu copies\n", (unsigned long long)info.kernels, (unsigned long long)info.copies);
+    printf("captured: %d kernels and %d copies\n", (int)info.kernels, (int)info.copies);
 
     size_t count = 16000, noise_count = 0;
     float *samples = calloc(count, 4), *noise = NULL;

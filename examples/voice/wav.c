@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "wav.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "wav.h"
 
 static uint32_t little(const uint8_t *p, int bytes) { return bytes ? *p | little(p + 1, bytes - 1) << 8 : 0; }
 
