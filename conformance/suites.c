@@ -10,6 +10,7 @@
     X(conf_suite_event)   \
     X(conf_suite_copy)    \
     X(conf_suite_kernel)  \
+    X(conf_suite_pool)    \
     X(conf_suite_capture) \
     X(conf_suite_state)   \
     X(conf_suite_slot)    \
