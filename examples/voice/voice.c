@@ -49,9 +49,7 @@ static void load(rondo_instance *instance, const char *path) {
     }
     must(rondo_context_bind_output(context, 0, output));
     must(rondo_context_bind_output(context, 1, state_out));
-    rondo_executable_release(executable);
-    rondo_plan_release(plan);
-    rondo_ir_graph_release(model);
+    rondo_executable_release(executable), rondo_plan_release(plan), rondo_ir_graph_release(model);
 }
 
 /* Every frame with the 64 samples before it; returns microseconds a frame. */
