@@ -16,7 +16,7 @@
 #define RONDO__LIST_ARGUMENTS_MAX ((size_t)1 << 30)
 #define RONDO__LIST_NAMES_BYTES_MAX ((size_t)1 << 32)
 #define RONDO__LIST_WORDS_IN_ENTRY 5u
-#define RONDO__LIST_MEMO_BITS 6
+#define RONDO__LIST_MEMO_BITS 9
 #define RONDO__LIST_MEMO ((size_t)1 << RONDO__LIST_MEMO_BITS)
 #define RONDO__LIST_HUGE ((size_t)2 << 20) /* bytes of a huge page, where there are any */
 #define RONDO__LIST_RECENT 4u
