@@ -22,11 +22,12 @@ typedef float add_vector __attribute__((vector_size(32), aligned(4), may_alias))
 ADD_TARGET static inline __attribute__((always_inline)) int32_t add_body(const uint64_t *words) {
     const add_vector *a = (const add_vector *)(uintptr_t)words[0], *b = (const add_vector *)(uintptr_t)words[1];
     add_vector *out = (add_vector *)(uintptr_t)words[2];
+#pragma GCC unroll 8 /* no inner loop, whose speed would hang on where it lies in memory */
     for (int i = 0; i < ADD_FLOATS / 8; ++i) out[i] = a[i] + b[i];
     return 0;
 }
 
-ADD_TARGET static int32_t add_kernel(const void *context, const uint64_t *words) {
+ADD_TARGET __attribute__((aligned(64))) static int32_t add_kernel(const void *context, const uint64_t *words) {
     (void)context;
     return add_body(words);
 }
@@ -35,7 +36,7 @@ typedef struct add_node {
     uint64_t words[5];
 } add_node;
 
-ADD_TARGET static __attribute__((noinline)) int32_t inlined_loop(const add_node *nodes, uint64_t count) {
+ADD_TARGET static __attribute__((noinline, aligned(64))) int32_t inlined_loop(const add_node *nodes, uint64_t count) {
     int32_t failed = 0;
     for (uint64_t i = 0; i < count && !failed; ++i) {
         failed = add_body(nodes[i].words);
