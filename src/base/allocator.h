@@ -14,6 +14,9 @@ RONDO_MUST_USE rondo_status rondo__allocate_array(const rondo_allocator *allocat
                                                   void **out_pointer);
 RONDO_MUST_USE rondo_status rondo__allocate_aligned(const rondo_allocator *allocator, size_t size, size_t alignment,
                                                     void **out_pointer);
+/* Says that a block will be filled from end to end now: where the system can, its pages are taken in one go, which costs
+ * a fifth of a fault for each. Small blocks are left alone. */
+void rondo__prefault(void *pointer, size_t size);
 /* Null pointers are accepted. */
 void rondo__free(const rondo_allocator *allocator, void *pointer, size_t size);
 void rondo__free_aligned(const rondo_allocator *allocator, void *pointer, size_t size, size_t alignment);

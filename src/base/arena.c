@@ -61,6 +61,7 @@ static rondo_status arena_add_block(rondo__arena *arena, size_t need) {
     if (own || size < ARENA_HEADER + need) size = ARENA_HEADER + need;
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_aligned(&arena->allocator, size, ARENA_ALIGNMENT, &memory));
+    if (own || size == ARENA_HEADER + need) rondo__prefault(memory, size); /* all of it is about to be written */
     rondo__arena_block *block = memory;
     block->size = size;
     arena->total += size;

@@ -72,6 +72,7 @@ static rondo_status file_read_open(rondo__onnx_file *file, int32_t descriptor, c
     if (size > SIZE_MAX / 2) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' exceeds the address space", path);
     void *data = NULL;
     RONDO__TRY_NOTE(rondo__allocate(&file->allocator, (size_t)size, &data), "while reading '%s'", path);
+    rondo__prefault(data, (size_t)size);
     file->data = data;
     file->size = (size_t)size;
     return rondo__onnx_file_fill(descriptor, path, 0, data, (size_t)size);
