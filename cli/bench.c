@@ -143,6 +143,7 @@ int cli_bench(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
     int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_JSON | CLI_OPT_SECONDS, options);
+    options->quiet = true; /* an empty graph is measured on purpose */
     if (code == CLI_DONE && options->help) {
         fputs(bench_help, stdout);
     } else if (code == CLI_DONE) {

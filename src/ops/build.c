@@ -2,6 +2,7 @@
  *
  * The public functions on graphs that need prototypes: adding a node by its operator, and checking a whole graph. */
 #include <stdio.h>
+#include <string.h>
 
 #include "ops/infer.h"
 
@@ -42,6 +43,20 @@ static rondo_status build_output(rondo_ir_graph *graph, const char *name, const 
     return rondo__ir_value_add(graph, usable ? text : NULL, shown, NULL, out_value);
 }
 
+/* `made` is apart from the caller's arrays: its inputs and outputs may be one variable. */
+static rondo_status build_add(rondo_ir_graph *graph, const char *operator_name, const char *name,
+                              const rondo_ir_value *inputs, uint32_t input_count, const rondo_attribute *attributes,
+                              uint32_t attribute_count, rondo_ir_value *made, uint32_t output_count) {
+    const char *shown = name && *name ? name : operator_name;
+    for (uint32_t i = 0; i < output_count; i++) {
+        RONDO__TRY(build_output(graph, name, shown, i, &made[i]));
+    }
+    RONDO__TRY(rondo__ir_node_add(graph, operator_name, name, inputs, input_count, made, output_count, attributes,
+                                  attribute_count, NULL));
+    graph->nodes_in_model++;
+    return RONDO_OK;
+}
+
 rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator_name, const char *name,
                                      const rondo_ir_value *inputs, uint32_t input_count,
                                      const rondo_attribute *attributes, uint32_t attribute_count,
@@ -53,13 +68,13 @@ rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator
     const char *shown = name && *name ? name : operator_name;
     RONDO__TRY(
         build_check(graph, operator_name, shown, inputs, input_count, attributes, attribute_count, output_count));
-    for (uint32_t i = 0; i < output_count; i++) {
-        RONDO__TRY(build_output(graph, name, shown, i, &out_values[i]));
-    }
-    RONDO__TRY(rondo__ir_node_add(graph, operator_name, name, inputs, input_count, out_values, output_count, attributes,
-                                  attribute_count, NULL));
-    graph->nodes_in_model++;
-    return RONDO_OK;
+    void *made = NULL;
+    RONDO__TRY(rondo__allocate_array(&graph->allocator, output_count, sizeof(rondo_ir_value), &made));
+    rondo_status status =
+        build_add(graph, operator_name, name, inputs, input_count, attributes, attribute_count, made, output_count);
+    if (!status && output_count) memcpy(out_values, made, output_count * sizeof(rondo_ir_value));
+    rondo__free(&graph->allocator, made, output_count * sizeof(rondo_ir_value));
+    return status;
 }
 
 static rondo_status build_verify_nodes(const rondo_ir_graph *graph) {

@@ -134,6 +134,13 @@ static void test_add_node(rondo_test *t) {
     T_OK(t, rondo_ir_graph_add_output(f.graph, sum[0], "y"));
     T_OK(t, rondo_ir_graph_verify(f.graph));
     T_EQ(t, f.graph->nodes_in_model, 1);
+    /* One variable through a chain: read as the input before it is written as the output. */
+    rondo_ir_value chain = f.x;
+    T_OK(t, rondo_ir_graph_add_node(f.graph, "Relu", "r", &chain, 1, NULL, 0, &chain, 1));
+    T_OK(t, rondo_ir_graph_add_output(f.graph, chain, "z"));
+    T_OK(t, rondo_ir_graph_verify(f.graph));
+    T_EQ(t, rondo__ir_node_at(f.graph, 1)->inputs[0], f.x);
+    T_STR(t, rondo__ir_value_at(f.graph, chain)->name, "r:0");
 }
 
 static void test_attributes(rondo_test *t) {
