@@ -46,7 +46,7 @@ typedef enum conf_kind {
     CONF_PINNED,
     CONF_HOST,
     CONF_KERNEL,
-    CONF_CHECKPOINT
+    CONF_OTHER
 } conf_kind;
 
 typedef struct conf_object {
@@ -54,6 +54,7 @@ typedef struct conf_object {
     void *pointer;
     rondo_device *device; /* of memory and kernels */
     rondo_kernel kernel;
+    void (*release)(void *pointer); /* of others */
 } conf_object;
 
 struct conf {
@@ -110,6 +111,7 @@ void *conf_host(conf *t, uint64_t bytes);
 rondo_device *conf_second_device(conf *t);
 /* Keeps what the test made by itself. */
 void conf_keep(conf *t, conf_kind kind, void *pointer);
+void conf_keep_other(conf *t, void *pointer, void (*release)(void *pointer));
 /* Releases now. */
 void conf_drop(conf *t, void *pointer);
 /* The test released it by itself: nothing is left to do. */

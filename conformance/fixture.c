@@ -77,6 +77,10 @@ static conf_object *fixture_add(conf *t, conf_kind kind, void *pointer, rondo_de
 
 void conf_keep(conf *t, conf_kind kind, void *pointer) { fixture_add(t, kind, pointer, t->device); }
 
+void conf_keep_other(conf *t, void *pointer, void (*release)(void *pointer)) {
+    fixture_add(t, CONF_OTHER, pointer, NULL)->release = release;
+}
+
 static void fixture_release(conf_object *object) {
     switch (object->kind) {
     case CONF_GONE: break;
@@ -88,7 +92,7 @@ static void fixture_release(conf_object *object) {
     case CONF_PINNED: rondo_status_release(rondo_memory_host_free(object->device, object->pointer)); break;
     case CONF_HOST: free(object->pointer); break;
     case CONF_KERNEL: rondo_kernel_release(object->device, object->kernel); break;
-    case CONF_CHECKPOINT: rondo_memory_checkpoint_release(object->pointer); break;
+    case CONF_OTHER: object->release(object->pointer); break;
     }
     object->kind = CONF_GONE;
 }
@@ -114,8 +118,15 @@ void conf_drop(conf *t, void *pointer) {
 
 void conf_forget(conf *t, void *pointer) { fixture_find(t, pointer)->kind = CONF_GONE; }
 
+/* What work may still write to goes last: a test that failed has left some on its way. */
+static bool fixture_goes_last(const conf_object *object) {
+    return object->kind == CONF_HOST || object->kind == CONF_PINNED || object->kind == CONF_KERNEL;
+}
+
 void conf_release_all(conf *t) {
-    for (size_t i = t->object_count; i-- > 0;) fixture_release(&t->objects[i]);
+    for (int last = 0; last < 2; ++last)
+        for (size_t i = t->object_count; i-- > 0;)
+            if (fixture_goes_last(&t->objects[i]) == (last == 1)) fixture_release(&t->objects[i]);
     t->object_count = 0;
     memset(t->kernels, 0, sizeof t->kernels);
 }
@@ -301,9 +312,14 @@ void conf_upload(conf *t, rondo_stream *stream, void *to, const void *host, uint
     WANT_OK(t, rondo_stream_copy(stream, to, host, bytes, RONDO_COPY_HOST_TO_DEVICE));
 }
 
+/* By way of memory that outlives a test which fails in between. */
 void conf_download(conf *t, rondo_stream *stream, void *host, const void *from, uint64_t bytes) {
-    WANT_OK(t, rondo_stream_copy(stream, host, from, bytes, RONDO_COPY_DEVICE_TO_HOST));
+    void *bounce = conf_host(t, bytes);
+    memcpy(bounce, host, (size_t)bytes);
+    WANT_OK(t, rondo_stream_copy(stream, bounce, from, bytes, RONDO_COPY_DEVICE_TO_HOST));
     WANT_OK(t, rondo_stream_synchronize(stream));
+    memcpy(host, bounce, (size_t)bytes);
+    conf_drop(t, bounce);
 }
 
 uint64_t conf_read64(conf *t, rondo_stream *stream, const void *from) {

@@ -22,7 +22,7 @@ static void capture_nothing_runs(conf *t) {
     rondo_stream *stream = conf_stream(t);
     uint64_t *pinned = conf_pinned(t, 64), *back = conf_pinned(t, 64);
     char *a = conf_memory(t, 64), *b = conf_memory(t, 64), *c = conf_memory(t, 64), *d = conf_memory(t, 64);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     for (int i = 0; i < 8; ++i) pinned[i] = 10u + (unsigned)i;
     rondo_graph *graph = conf_graph(t);
     conf_begin(t, graph, stream);
@@ -31,10 +31,10 @@ static void capture_nothing_runs(conf *t) {
     WANT_OK(t, rondo_stream_copy(stream, back, b, 64, RONDO_COPY_DEVICE_TO_HOST));
     conf_iota(t, stream, c, 8, 500);
     WANT_OK(t, rondo_stream_fill(stream, d, 1, 64));
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     conf_end(t, graph, stream);
     conf_sync(t, stream);
-    WANT(t, called == 0 && back[0] == 0, "work ran while it was captured");
+    WANT(t, *called == 0 && back[0] == 0, "work ran while it was captured");
     conf_want64(t, stream, a, 8, 0, 0, "a copy to the device, captured and not replayed");
     conf_want64(t, stream, b, 8, 0, 0, "a copy on the device, captured and not replayed");
     conf_want64(t, stream, c, 8, 0, 0, "a kernel, captured and not replayed");
@@ -42,7 +42,8 @@ static void capture_nothing_runs(conf *t) {
     for (uint32_t round = 1; round <= 3; ++round) {
         conf_replay(t, graph, stream);
         conf_sync(t, stream);
-        WANT(t, called == round, "after %u replays the host function ran %u times", (unsigned)round, (unsigned)called);
+        WANT(t, *called == round, "after %u replays the host function ran %u times", (unsigned)round,
+             (unsigned)*called);
     }
     for (unsigned i = 0; i < 8; ++i)
         WANT(t, back[i] == 10u + i, "element %u came back as %llu", i, (unsigned long long)back[i]);
@@ -56,7 +57,7 @@ static void capture_counts(conf *t) {
     rondo_stream *stream = conf_stream(t);
     uint64_t *pinned = conf_pinned(t, 64);
     char *a = conf_memory(t, 64), *b = conf_memory(t, 64);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     rondo_graph *graph = conf_graph(t);
     conf_begin(t, graph, stream);
     for (unsigned i = 0; i < 5; ++i) conf_iota(t, stream, a, 8, i);
@@ -64,7 +65,7 @@ static void capture_counts(conf *t) {
     conf_upload(t, stream, a, pinned, 64);
     WANT_OK(t, rondo_stream_copy(stream, pinned, b, 64, RONDO_COPY_DEVICE_TO_HOST));
     for (int i = 0; i < 4; ++i) WANT_OK(t, rondo_stream_fill(stream, a, 0, 64));
-    for (int i = 0; i < 2; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    for (int i = 0; i < 2; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     conf_end(t, graph, stream);
     rondo_graph_info info = capture_info(t, graph);
     WANT(t, info.kernels == 5 && info.copies == 3 && info.fills == 4 && info.host_calls == 2 && info.nodes == 14,

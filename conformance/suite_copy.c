@@ -48,7 +48,8 @@ static void copy_device_to_host(conf *t) {
         copy_pattern(t, content, size);
         memset(all, 0x3c, size + 2 * COPY_GUARD);
         conf_upload(t, stream, memory + i % 4, content, size);
-        conf_download(t, stream, all + COPY_GUARD, memory + i % 4, size);
+        WANT_OK(t, rondo_stream_copy(stream, all + COPY_GUARD, memory + i % 4, size, RONDO_COPY_DEVICE_TO_HOST));
+        conf_sync(t, stream);
         copy_want(t, all, content, size, 0x3c, "a copy from the device");
     }
 }

@@ -134,7 +134,7 @@ static void device_counters(conf *t) {
     rondo_stream *stream = conf_stream(t);
     uint64_t before[5], after = 0;
     bool has[5];
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     for (int i = 0; i < 4; ++i)
         WANT(t, !device_count_of(t, names[i], &after) || after == 0, "'%s' is %llu from the start", names[i],
              (unsigned long long)after);
@@ -144,7 +144,7 @@ static void device_counters(conf *t) {
     for (uint64_t i = 0; i < 3; ++i) conf_iota(t, stream, memory, 8, i);
     for (int i = 0; i < 2; ++i) WANT_OK(t, rondo_stream_copy(stream, other, memory, 64, RONDO_COPY_DEVICE_TO_DEVICE));
     for (int i = 0; i < 4; ++i) WANT_OK(t, rondo_stream_fill(stream, memory, 1, 64));
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     conf_sync(t, stream);
     for (int i = 0; i < 5; ++i) {
         if (!has[i]) continue;

@@ -18,13 +18,13 @@ static void event_query_and_synchronize(conf *t) {
     rondo_stream *stream = conf_stream(t);
     for (int round = 0; round < 30; ++round) {
         rondo_event *event = conf_event(t);
-        uint32_t called = 0;
+        uint32_t *called = conf_host(t, sizeof *called);
         bool done = false;
         conf_spin(t, stream, 100000);
-        WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+        WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
         WANT_OK(t, rondo_event_record(event, stream));
         WANT_OK(t, rondo_event_query(event, &done));
-        bool right = !done || __atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1;
+        bool right = !done || __atomic_load_n(called, __ATOMIC_SEQ_CST) == 1;
         uint64_t start = conf_now();
         if (round % 2) {
             WANT_OK(t, rondo_event_synchronize(event));
@@ -32,7 +32,7 @@ static void event_query_and_synchronize(conf *t) {
             while (!done && conf_now() - start < 20000000000u) WANT_OK(t, rondo_event_query(event, &done));
             WANT(t, done, "an event is not done 20 s after 0.1 ms of work");
         }
-        uint32_t seen = __atomic_load_n(&called, __ATOMIC_SEQ_CST);
+        uint32_t seen = __atomic_load_n(called, __ATOMIC_SEQ_CST);
         WANT_OK(t, rondo_event_query(event, &done));
         conf_sync(t, stream);
         WANT(t, right && seen == 1, "an event is over before the work that it stands behind");
@@ -74,13 +74,13 @@ static void event_recorded_again(conf *t) {
     }
     conf_want64(t, second, out, 50, 0, 1, "a wait for an event that was recorded elsewhere afterwards");
     /* And the newest record is the one that counts from then on. */
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     conf_sync(t, slow);
     WANT_OK(t, rondo_event_record(event, first));
-    WANT_OK(t, rondo_stream_host_call(slow, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(slow, conf_count_call, called));
     WANT_OK(t, rondo_event_record(event, slow));
     WANT_OK(t, rondo_event_synchronize(event));
-    WANT(t, __atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1, "an event stands for an old record");
+    WANT(t, __atomic_load_n(called, __ATOMIC_SEQ_CST) == 1, "an event stands for an old record");
 }
 
 /* A record that comes after the wait does not hold it up. */

@@ -237,15 +237,15 @@ static void failure_in_replay(conf *t) {
 static void failure_of_host_call(conf *t) {
     rondo_stream *stream = conf_stream(t);
     rondo_graph *graph = conf_graph(t);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     conf_begin(t, graph, stream);
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     WANT_OK(t, rondo_stream_host_call(stream, conf_failing_call, NULL));
     conf_end(t, graph, stream);
     for (uint32_t round = 1; round <= 3; ++round) {
         rondo_code code = conf_failure_of(stream, rondo_graph_replay(graph, stream), NULL, 0);
         WANT(t, code == RONDO_CODE_KERNEL_FAILED, "a failing host call in a replay gave '%s'", rondo_code_name(code));
-        WANT(t, called == round, "the host call before it ran %u times in %u replays", (unsigned)called,
+        WANT(t, *called == round, "the host call before it ran %u times in %u replays", (unsigned)*called,
              (unsigned)round);
         conf_want_usable(t, stream, "a replay that failed");
     }

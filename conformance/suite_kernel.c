@@ -202,10 +202,11 @@ static void kernel_prepared(conf *t) {
     conf_upload(t, stream, db, b, sizeof b);
     rondo_argument arguments[] = {CONF_READ(da, sizeof a), CONF_READ(db, sizeof b), CONF_WRITE(dc, sizeof c)};
     status = conf_launch(stream, kernel, "Add", arguments, 3);
-    if (!status) status = rondo_stream_copy(stream, c, dc, sizeof c, RONDO_COPY_DEVICE_TO_HOST);
-    if (!status) status = rondo_stream_synchronize(stream);
+    rondo_status late = rondo_stream_synchronize(stream);
     rondo_kernel_release(t->device, kernel);
     WANT_OK(t, status);
+    WANT_OK(t, late);
+    conf_download(t, stream, c, dc, sizeof c);
     for (int i = 0; i < 15; ++i) {
         float want = a[i] + b[i];
         WANT(t, memcmp(&c[i], &want, 4) == 0, "Add: element %d is %g, not %g", i, (double)c[i], (double)want);

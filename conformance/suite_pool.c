@@ -161,6 +161,8 @@ static void pool_diversion(conf *t) {
 
 /* ------------------------------------------------------------------------------------------------- checkpoints */
 
+static void pool_release_checkpoint(void *checkpoint) { rondo_memory_checkpoint_release(checkpoint); }
+
 enum { POOL_BLOCKS = 64 };
 
 typedef struct pool_bed {
@@ -242,7 +244,7 @@ static void pool_checkpoints(conf *t) {
         pool_shuffle(t, &bed, 200);
         points[i] = bed;
         WANT_OK(t, rondo_memory_checkpoint_create(t->device, bed.pool, &checkpoints[i]));
-        conf_keep(t, CONF_CHECKPOINT, checkpoints[i]);
+        conf_keep_other(t, checkpoints[i], pool_release_checkpoint);
     }
     for (int round = 0; round < 40; ++round) {
         uint64_t pick = conf_between(t, 0, POINTS - 1);
@@ -266,7 +268,7 @@ static void pool_leases(conf *t) {
     uint64_t count = pool_live_of(&bed, live);
     WANT(t, count >= 3, "the test has only %llu blocks", (unsigned long long)count);
     WANT_OK(t, rondo_memory_checkpoint_create(t->device, bed.pool, &checkpoint));
-    conf_keep(t, CONF_CHECKPOINT, checkpoint);
+    conf_keep_other(t, checkpoint, pool_release_checkpoint);
     for (int i = 0; i < 3; ++i) {
         WANT_OK(t, rondo_memory_lease(t->device, live[i], RONDO_LEASE_REPLAY, &leases[i]));
         WANT(t, leases[i].block == (uint64_t)(uintptr_t)live[i] && leases[i].owner == RONDO_LEASE_REPLAY,
@@ -299,7 +301,7 @@ static void pool_stale(conf *t) {
     rondo_graph *graph = conf_graph(t);
     rondo_memory_checkpoint *checkpoint = NULL;
     WANT_OK(t, rondo_memory_checkpoint_create(t->device, bed.pool, &checkpoint));
-    conf_keep(t, CONF_CHECKPOINT, checkpoint);
+    conf_keep_other(t, checkpoint, pool_release_checkpoint);
     pool_bed then = bed;
     while (!bed.blocks[0]) pool_shuffle(t, &bed, 5);
     conf_begin(t, graph, bed.stream);

@@ -174,16 +174,16 @@ static void slot_opaque(conf *t) {
     rondo_stream *stream = conf_stream(t);
     rondo_graph *graph = conf_graph(t);
     char *memory = conf_memory(t, 64), *other = conf_memory(t, 64);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     WANT_OK(t, rondo_graph_declare_slot(graph, 0, memory, 64, RONDO_ACCESS_WRITE, RONDO_SLOT_REBIND));
     conf_begin(t, graph, stream);
     conf_iota(t, stream, memory, 8, 4);
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     conf_end(t, graph, stream);
     WANT_TEXT(t, rondo_graph_bind(graph, 0, other), UNSUPPORTED, "host call");
     conf_replay(t, graph, stream);
     conf_want64(t, stream, memory, 8, 4, 1, "an opaque graph after a refused bind");
-    WANT(t, called == 1, "its host call ran %u times", (unsigned)called);
+    WANT(t, *called == 1, "its host call ran %u times", (unsigned)*called);
 }
 
 /* Abort keeps the declared slots, reset forgets them. */
@@ -257,12 +257,12 @@ static void update_refuses(conf *t) {
     rondo_stream *stream = conf_stream(t);
     rondo_graph *graph = conf_graph(t);
     char *memory = conf_memory(t, 64);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     rondo_argument arguments[] = {CONF_WRITE(memory, 64), CONF_VALUE(8), CONF_VALUE(2), CONF_VALUE(0)};
     rondo_argument long_one[] = {CONF_WRITE(memory, 1u << 30), CONF_VALUE(8), CONF_VALUE(2)};
     conf_begin(t, graph, stream);
     conf_iota(t, stream, memory, 8, 1);
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     conf_end(t, graph, stream);
     WANT_CODE(t, rondo_graph_update(graph, 2, arguments, 3), OUT_OF_RANGE);
     WANT_CODE(t, rondo_graph_update(graph, 0, arguments, 2), INVALID_ARGUMENT);
@@ -272,7 +272,7 @@ static void update_refuses(conf *t) {
     WANT(t, conf_code(rondo_graph_update(graph, 1, arguments, 2)), "a host call can be updated");
     conf_replay(t, graph, stream);
     conf_want64(t, stream, memory, 8, 1, 1, "a graph after refused updates");
-    WANT(t, called == 1, "its host call ran %u times", (unsigned)called);
+    WANT(t, *called == 1, "its host call ran %u times", (unsigned)*called);
 }
 
 #define SLOT(name, what, function) \

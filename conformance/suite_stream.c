@@ -41,21 +41,21 @@ static void stream_independent(conf *t) {
 
 static void stream_query(conf *t) {
     rondo_stream *stream = conf_stream(t);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     bool done = false;
     WANT_OK(t, rondo_stream_query(stream, &done));
     WANT(t, done, "a stream without work is not done");
     conf_spin(t, stream, 20000000);
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
     uint64_t start = conf_now();
     WANT_OK(t, rondo_stream_query(stream, &done));
-    uint32_t seen = __atomic_load_n(&called, __ATOMIC_SEQ_CST);
+    uint32_t seen = __atomic_load_n(called, __ATOMIC_SEQ_CST);
     WANT(t, !done || seen == 1, "a stream is done before its work is");
     while (!done) {
         WANT(t, conf_now() - start < 20000000000u, "a stream with 20 ms of work is not done after 20 s");
         WANT_OK(t, rondo_stream_query(stream, &done));
     }
-    WANT(t, __atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1, "a stream is done before its work is");
+    WANT(t, __atomic_load_n(called, __ATOMIC_SEQ_CST) == 1, "a stream is done before its work is");
     conf_sync(t, stream);
 }
 
@@ -64,13 +64,13 @@ static void stream_query_never_early(conf *t) {
     rondo_stream *stream = conf_stream(t), *other = conf_stream(t);
     void *memory = conf_memory(t, 4096);
     for (int round = 0; round < 200; ++round) {
-        uint32_t called = 0;
+        uint32_t *called = conf_host(t, sizeof *called);
         bool done = false;
         conf_iota(t, other, memory, 512, 0);
-        for (int i = 0; i < 5; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+        for (int i = 0; i < 5; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
         for (int i = 0; i < 1000 && !done; ++i) {
             WANT_OK(t, rondo_stream_query(stream, &done));
-            uint32_t seen = __atomic_load_n(&called, __ATOMIC_SEQ_CST);
+            uint32_t seen = __atomic_load_n(called, __ATOMIC_SEQ_CST);
             if (done && seen != 5) {
                 conf_sync(t, stream);
                 WANT(t, false, "done after %u of 5 calls", (unsigned)seen);
@@ -82,13 +82,13 @@ static void stream_query_never_early(conf *t) {
 
 static void stream_synchronize(conf *t) {
     rondo_stream *stream = conf_stream(t);
-    uint32_t called = 0;
+    uint32_t *called = conf_host(t, sizeof *called);
     for (int i = 0; i < 3; ++i) conf_sync(t, stream);
     for (uint32_t round = 1; round <= 50; ++round) {
         conf_spin(t, stream, 10000);
-        for (int i = 0; i < 4; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+        for (int i = 0; i < 4; ++i) WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
         conf_sync(t, stream);
-        uint32_t seen = __atomic_load_n(&called, __ATOMIC_SEQ_CST);
+        uint32_t seen = __atomic_load_n(called, __ATOMIC_SEQ_CST);
         WANT(t, seen == round * 4, "synchronise came back after %u of %u calls", (unsigned)seen, (unsigned)round * 4);
     }
 }
@@ -135,11 +135,11 @@ static void stream_failure_named(conf *t) {
 
 static void stream_failure_is_waited_for(conf *t) {
     rondo_stream *stream = conf_stream(t);
-    uint32_t before = 0;
-    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &before));
+    uint32_t *before = conf_host(t, sizeof *before);
+    WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, before));
     rondo_code code = conf_failure_of(stream, rondo_stream_host_call(stream, conf_failing_call, NULL), NULL, 0);
     WANT(t, code == RONDO_CODE_KERNEL_FAILED, "got '%s'", rondo_code_name(code));
-    WANT(t, before == 1, "work before the failure did not run");
+    WANT(t, *before == 1, "work before the failure did not run");
     bool done = false;
     WANT_OK(t, rondo_stream_query(stream, &done));
     WANT(t, done, "a stream is not done after its failure was told");
@@ -171,12 +171,12 @@ static void stream_destroyed_with_work(conf *t) {
     for (uint64_t round = 0; round < 20; ++round) {
         rondo_stream *stream = conf_stream(t);
         void *memory = conf_memory(t, 8000);
-        uint32_t called = 0;
+        uint32_t *called = conf_host(t, sizeof *called);
         conf_spin(t, stream, 50000);
         conf_iota(t, stream, memory, 1000, round);
-        WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, &called));
+        WANT_OK(t, rondo_stream_host_call(stream, conf_count_call, called));
         conf_drop(t, stream);
-        WANT(t, __atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1, "a stream went before its work was done");
+        WANT(t, __atomic_load_n(called, __ATOMIC_SEQ_CST) == 1, "a stream went before its work was done");
         conf_want64(t, reader, memory, 1000, round, 1, "the work of a stream that was released");
         conf_drop(t, memory);
     }
