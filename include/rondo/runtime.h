@@ -277,9 +277,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_capture_status(rondo_stream *
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, rondo_event **out_event);
 RONDO_API void rondo_event_retain(rondo_event *event);
 RONDO_API void rondo_event_release(rondo_event *event);
-/* Event and stream must belong to one device: INVALID_ARGUMENT. On a capturing stream: UNSUPPORTED so far. */
+/* Event and stream must belong to one device: INVALID_ARGUMENT. In a capture, record and wait make no work but order:
+ * a stream that waits for an event recorded in a capture joins that capture (fork); the stream that began it waits for
+ * an event of the other to join it again. A wait that would join two captures is CAPTURE_MERGED and invalidates both.
+ * Waiting in a capture for an event recorded outside any is INVALID_ARGUMENT (capture) and invalidates: use the
+ * external forms. An event recorded in a capture cannot be queried or synchronised: INVALID_STATE. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream);
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream);
+/* Nodes of the graph that record and wait for an event outside it, at every replay. Outside a capture as the plain
+ * forms. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_record_external(rondo_event *event, rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_wait_external(rondo_event *event, rondo_stream *stream);
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool *out_done);
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
 
@@ -313,6 +321,16 @@ enum {
     RONDO_GRAPH_READY = 4
 };
 
+/* The calling thread's own mode, which together with a capture's decides whether an unsafe call (one that could break a
+ * capture: allocating from the device itself, synchronising the device) is allowed; docs/graph.md has the table. Starts
+ * as global. DEFAULT is INVALID_ARGUMENT. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_capture_mode_exchange(rondo_capture_mode mode,
+                                                                  rondo_capture_mode *out_before);
+/* What a call on the given thread would get, as data: other_thread says whether another thread than the caller began
+ * the capture. */
+RONDO_API bool rondo_capture_mode_allows(rondo_capture_mode capture, rondo_capture_mode thread, bool other_thread,
+                                         bool unsafe_call);
+
 typedef struct rondo_graph_options {
     uint32_t struct_size;
     uint32_t keep_graph; /* 1: capture_end leads to captured, and instantiate may be repeated */
@@ -339,8 +357,10 @@ enum {
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *address,
                                                                uint64_t length, uint32_t access,
                                                                rondo_slot_policy policy);
-/* Legal in empty. pool {0, 0} is the default; others are UNSUPPORTED so far. INVALID_STATE: the stream already captures.
- * INVALID_ARGUMENT: unknown mode, stream of another device, or the default stream where the device refuses it. */
+/* Legal in empty. What is allocated for streams of the capture comes from the pool, of which the graph keeps one use until
+ * it is reset; {0, 0}: one of its own. INVALID_STATE: the stream already captures, or the pool records already.
+ * NOT_FOUND: the pool was released. INVALID_ARGUMENT: unknown mode, stream of another device, or the default stream where
+ * the device refuses it. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                                                 rondo_pool_id pool, rondo_capture_mode mode);
 /* Legal in capturing and invalidated. Another stream, or (unless relaxed) another thread: INVALID_STATE and the capture
@@ -351,7 +371,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_abort(rondo_graph *graph);
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 /* Legal in ready and captured (instantiates first), on any stream of the device, any number of times. STALE names node,
- * argument and where it was freed. A stream that captures: UNSUPPORTED so far (child graphs). */
+ * argument and where it was freed. On a stream that captures, the graph becomes a child node of the one being captured:
+ * its calls are copied, so it may be released afterwards. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 /* Legal in ready. Waits for a replay in flight. UNSUPPORTED for an opaque graph (one with host calls), by name. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address);
@@ -380,10 +401,49 @@ typedef struct rondo_graph_info {
     uint64_t kernels, copies, fills, host_calls;
     uint64_t bytes;   /* state the graph keeps, host memory */
     uint64_t replays; /* since capture */
+    uint64_t edges;      /* from a node to one that comes after it and after nothing in between */
+    uint64_t conditions;
+    uint64_t events;   /* records of events outside the graph, and waits for such */
+    uint64_t children; /* graphs whose nodes became some of these */
 } rondo_graph_info;
-#define RONDO_GRAPH_INFO_INIT {sizeof(rondo_graph_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_GRAPH_INFO_INIT {sizeof(rondo_graph_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* Legal in captured and ready. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info);
+
+/* What is enqueued on the capturing stream between the two calls runs only in replays that find a nonzero int64 at
+ * `condition`, in device memory. May be nested. UNSUPPORTED where the device's lists run elsewhere than on the host. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_condition_begin(rondo_stream *stream, const void *condition);
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_condition_end(rondo_stream *stream);
+
+/* ---------------------------------------------------------------------------------------------------- random */
+
+/* A Philox4x32-10 generator. Outside a capture each fill advances its offset. In a capture the fills read seed and offset
+ * from cells beside the graph's pool: every replay starts where the generator stands and advances it by what the capture
+ * used, so replays give fresh numbers, and the same ones as the same calls without a capture. Thread-safe. */
+typedef struct rondo_generator rondo_generator;
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
+                                                             rondo_generator **out_generator);
+RONDO_API void rondo_generator_retain(rondo_generator *generator);
+RONDO_API void rondo_generator_release(rondo_generator *generator);
+/* Seed and offset act at the next fill or replay; a new seed sets the offset to 0. Offsets are multiples of 4:
+ * INVALID_ARGUMENT. All four are INVALID_STATE (capture), by name, while a capture uses the generator. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *generator, uint64_t seed);
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_seed(rondo_generator *generator, uint64_t *out_seed);
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_offset(rondo_generator *generator, uint64_t offset);
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_offset(rondo_generator *generator, uint64_t *out_offset);
+
+typedef int32_t rondo_distribution;
+enum {
+    RONDO_DISTRIBUTION_BITS = 0,     /* uint32 */
+    RONDO_DISTRIBUTION_UNIFORM = 1,  /* float32 in [a, b) */
+    RONDO_DISTRIBUTION_NORMAL = 2,   /* float32, mean a, deviation b */
+    RONDO_DISTRIBUTION_BERNOULLI = 3, /* uint8: 1 with probability a */
+    RONDO_DISTRIBUTION_DROPOUT = 4   /* float32: 0 with probability a, else 1 / (1 - a) */
+};
+/* count elements at `out` in device memory. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_random_fill(rondo_stream *stream, rondo_generator *generator,
+                                                        rondo_distribution distribution, void *out, uint64_t count,
+                                                        float a, float b);
 
 /* --------------------------------------------------------------------------- plan, executable, context */
 

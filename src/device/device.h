@@ -30,9 +30,9 @@ typedef struct rondo__registry_plugin {
     void *library; /* dlopen's; null for an embedded plugin */
 } rondo__registry_plugin;
 
-/* What a capture puts on a stream. Called with the stream's own thread rules; every function records instead of
- * running. `refuse` is called for what cannot be recorded (synchronise, query, event work so far): it invalidates the
- * capture, keeps its first error, and returns the failure to give to the caller. */
+/* What a capture puts on its streams. Called with the stream's own thread rules; every function records instead of
+ * running. `refuse` is called for what cannot be recorded (synchronise, query): it invalidates the capture, keeps its
+ * first error, and returns the failure to give to the caller. */
 typedef struct rondo__recorder rondo__recorder;
 typedef struct rondo__recorder_table {
     rondo_status (*launch)(rondo__recorder *recorder, rondo_stream *stream, const rondo_call *call);
@@ -46,9 +46,21 @@ typedef struct rondo__recorder_table {
     void (*status)(rondo__recorder *recorder, rondo_capture_status *out_status);
     /* The stream is going away: end the capture as abort does, and uninstall. */
     void (*abandon)(rondo__recorder *recorder, rondo_stream *stream);
+    /* (optional, both: refused) The stream of a wait may be one that nobody records yet: it joins. `external`: a node,
+     * not an order. The event belongs to the stream's device. */
+    rondo_status (*event_record)(rondo__recorder *recorder, rondo_event *event, rondo_stream *stream, bool external);
+    rondo_status (*event_wait)(rondo__recorder *recorder, rondo_event *event, rondo_stream *stream, bool external);
+    /* Of recorders that are among their device's captures. A call that could break captures comes from this thread:
+     * null, or the refusal, and then the capture is invalid. Takes no lock. */
+    rondo_status (*unsafe)(rondo__recorder *recorder, const char *what);
+    /* A reference; false when the last one is going. */
+    bool (*hold)(rondo__recorder *recorder);
+    void (*let_go)(rondo__recorder *recorder);
 } rondo__recorder_table;
 struct rondo__recorder {
     const rondo__recorder_table *table;
+    uint64_t id;           /* of the capture; of recorders that are among their device's captures */
+    rondo__recorder *next; /* of them */
 };
 
 struct rondo_stream {
@@ -60,6 +72,7 @@ struct rondo_stream {
     uint64_t id;
     rondo__mutex mutex;   /* recursive; one backend entry at a time on devices that are not inline */
     rondo_status pending; /* a failure met while somebody else waited for the stream; the next synchronise has it */
+    atomic_uint_least64_t side_of; /* id of the stream that this one worked for last, which has its failures; 0: none */
 };
 
 struct rondo_event {
@@ -67,6 +80,8 @@ struct rondo_event {
     rondo_device *device; /* retained */
     void *handle;
     bool recorded;
+    uint64_t capture; /* where it was recorded last: the id of a capture, 0: outside any */
+    uint64_t point;   /* of that capture: its own number */
 };
 
 struct rondo_device {
@@ -86,6 +101,8 @@ struct rondo_device {
     void *opened_in;       /* the registry entry that holds the pointer, under the registry's open_mutex */
     void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
     rondo__buffer prepared;                   /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
+    rondo__mutex captures_mutex;              /* taken last of all */
+    rondo__recorder *captures;                /* in progress; written under the mutex */
 };
 
 static inline bool rondo__device_is_inline(const rondo_device *device) {
@@ -172,6 +189,15 @@ static inline rondo__recorder *rondo__stream_recorder(const rondo_stream *stream
     return __atomic_load_n(&stream->recorder, __ATOMIC_ACQUIRE);
 }
 
+/* capture.c. Captures in progress, so that a call that belongs to no stream can find them. */
+void rondo__device_capture_begin(rondo_device *device, rondo__recorder *recorder);
+void rondo__device_capture_end(rondo_device *device, rondo__recorder *recorder);
+/* With a reference (let_go); null when that capture is over. */
+rondo__recorder *rondo__device_capture(rondo_device *device, uint64_t id);
+/* Asks every capture in progress whether the calling thread may make a call that could break it. Those that say no are
+ * invalid, and the first refusal is returned. */
+RONDO_MUST_USE rondo_status rondo__device_unsafe(rondo_device *device, const char *what);
+
 /* Backend calls without looking at the recorder or at the arguments: for replay. Where the backend has no execute_list,
  * the list goes entry by entry and the backend learns no lengths: the arguments pass as values. Who knows them uses the
  * functions below. On failure out_failed is the entry's index where it is known, else UINT64_MAX. */
@@ -183,5 +209,7 @@ RONDO_MUST_USE rondo_status rondo__stream_fill(rondo_stream *stream, uint64_t ad
 RONDO_MUST_USE rondo_status rondo__stream_host_call(rondo_stream *stream, rondo_host_function function, void *user);
 RONDO_MUST_USE rondo_status rondo__stream_synchronize(rondo_stream *stream);
 RONDO_MUST_USE rondo_status rondo__stream_query(rondo_stream *stream, bool *out_done);
+RONDO_MUST_USE rondo_status rondo__event_record(rondo_event *event, rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__event_wait(rondo_event *event, rondo_stream *stream);
 
 #endif

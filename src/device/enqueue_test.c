@@ -65,8 +65,13 @@ static void note_abandon(rondo__recorder *recorder, rondo_stream *stream) {
     rondo__stream_record(stream, NULL, RONDO_CAPTURE_MODE_DEFAULT);
 }
 
-static const rondo__recorder_table note_table = {note_launch, note_copy,   note_fill,   note_host,
-                                                 note_refuse, note_status, note_abandon};
+static const rondo__recorder_table note_table = {.launch = note_launch,
+                                                 .copy = note_copy,
+                                                 .fill = note_fill,
+                                                 .host_call = note_host,
+                                                 .refuse = note_refuse,
+                                                 .status = note_status,
+                                                 .abandon = note_abandon};
 
 /* --------------------------------------------------------------------------------------------------------- helpers */
 
@@ -152,7 +157,7 @@ static void test_bad_calls_are_refused_on_sim(rondo_test *t) {
 }
 
 static void check_recorder(rondo_test *t, const char *name) {
-    notebook n = {.recorder = {&note_table}};
+    notebook n = {.recorder = {.table = &note_table}};
     rondo_device *device = open_device(t, name);
     rondo_stream *stream = open_stream(t, device), *other = open_stream(t, device);
     rondo_event *event = NULL;
@@ -199,7 +204,7 @@ static void test_a_recorder_gets_the_work_on_cpu(rondo_test *t) { check_recorder
 static void test_a_recorder_gets_the_work_on_sim(rondo_test *t) { check_recorder(t, "sim"); }
 
 static void test_a_released_stream_abandons_its_capture(rondo_test *t) {
-    notebook n = {.recorder = {&note_table}};
+    notebook n = {.recorder = {.table = &note_table}};
     rondo_device *device = open_device(t, "sim");
     rondo_stream *stream = NULL;
     T_OK(t, rondo_stream_create(device, NULL, &stream));

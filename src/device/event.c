@@ -45,23 +45,18 @@ static rondo_status event_check(const char *what, const rondo_event *event, cons
                        stream->device->properties.name, (int)stream->device->properties.index);
 }
 
-rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
-    static const char what[] = "rondo_event_record";
-    RONDO__TRY(event_check(what, event, stream));
-    rondo__recorder *recorder = rondo__stream_recorder(stream);
-    if (recorder) return recorder->table->refuse(recorder, stream, what);
+rondo_status rondo__event_record(rondo_event *event, rondo_stream *stream) {
     rondo__mutex_lock(&stream->mutex);
     rondo_status status = stream->device->table->stream->event_record(event->handle, stream->handle);
-    if (!status) event->recorded = true;
+    if (!status) {
+        event->recorded = true;
+        event->capture = 0;
+    }
     rondo__mutex_unlock(&stream->mutex);
     return status;
 }
 
-rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream) {
-    static const char what[] = "rondo_event_wait";
-    RONDO__TRY(event_check(what, event, stream));
-    rondo__recorder *recorder = rondo__stream_recorder(stream);
-    if (recorder) return recorder->table->refuse(recorder, stream, what);
+rondo_status rondo__event_wait(rondo_event *event, rondo_stream *stream) {
     if (!event->recorded) return RONDO_OK;
     rondo__mutex_lock(&stream->mutex);
     rondo_status status = stream->device->table->stream->event_wait(event->handle, stream->handle);
@@ -69,11 +64,60 @@ rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream) {
     return status;
 }
 
+static rondo_status event_record(const char *what, rondo_event *event, rondo_stream *stream, bool external) {
+    RONDO__TRY(event_check(what, event, stream));
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    if (!recorder) return rondo__event_record(event, stream);
+    if (!recorder->table->event_record) return recorder->table->refuse(recorder, stream, what);
+    return recorder->table->event_record(recorder, event, stream, external);
+}
+
+static rondo_status event_captured(const char *what) {
+    return RONDO__FAIL(INVALID_STATE, CAPTURE,
+                       "%s: the event was recorded in a capture, so it marks a place in a graph and nothing that runs: "
+                       "record it anew outside any capture",
+                       what);
+}
+
+/* A stream that nobody records waits for an event of a capture: it joins. */
+static rondo_status event_join(const char *what, rondo_event *event, rondo_stream *stream) {
+    rondo__recorder *recorder = rondo__device_capture(stream->device, event->capture);
+    if (!recorder) return event_captured(what);
+    rondo_status status = recorder->table->event_wait(recorder, event, stream, false);
+    recorder->table->let_go(recorder);
+    return status;
+}
+
+static rondo_status event_wait(const char *what, rondo_event *event, rondo_stream *stream, bool external) {
+    RONDO__TRY(event_check(what, event, stream));
+    rondo__recorder *recorder = rondo__stream_recorder(stream);
+    if (!recorder) return event->capture ? event_join(what, event, stream) : rondo__event_wait(event, stream);
+    if (!recorder->table->event_wait) return recorder->table->refuse(recorder, stream, what);
+    return recorder->table->event_wait(recorder, event, stream, external);
+}
+
+rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
+    return event_record("rondo_event_record", event, stream, false);
+}
+
+rondo_status rondo_event_wait(rondo_event *event, rondo_stream *stream) {
+    return event_wait("rondo_event_wait", event, stream, false);
+}
+
+rondo_status rondo_event_record_external(rondo_event *event, rondo_stream *stream) {
+    return event_record("rondo_event_record_external", event, stream, true);
+}
+
+rondo_status rondo_event_wait_external(rondo_event *event, rondo_stream *stream) {
+    return event_wait("rondo_event_wait_external", event, stream, true);
+}
+
 rondo_status rondo_event_query(rondo_event *event, bool *out_done) {
     bool done = true;
     if (!event || !out_done) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_event_query: the event or the place for the answer is null");
     }
+    if (event->capture) return event_captured("rondo_event_query");
     if (event->recorded) RONDO__TRY(event->device->table->stream->event_query(event->handle, &done));
     *out_done = done;
     return RONDO_OK;
@@ -81,6 +125,7 @@ rondo_status rondo_event_query(rondo_event *event, bool *out_done) {
 
 rondo_status rondo_event_synchronize(rondo_event *event) {
     if (!event) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_event_synchronize: the event is null");
+    if (event->capture) return event_captured("rondo_event_synchronize");
     if (!event->recorded) return RONDO_OK;
     return event->device->table->stream->event_synchronize(event->handle);
 }

@@ -161,6 +161,22 @@ void rondo__stream_record(rondo_stream *stream, rondo__recorder *recorder, rondo
     rondo__mutex_unlock(&stream->mutex);
 }
 
+/* The stream after `id`, with a reference. A stream whose last reference is going is passed over: its own release waits
+ * for it. */
+static rondo_stream *stream_after(rondo_device *device, uint64_t id) {
+    rondo__mutex_lock(&device->mutex);
+    rondo_stream *stream = device->streams;
+    for (; stream; stream = stream->next) {
+        if (stream->id <= id) continue;
+        uint_least32_t count = atomic_load_explicit(&stream->references, memory_order_relaxed);
+        while (count && !atomic_compare_exchange_weak_explicit(&stream->references, &count, count + 1u,
+                                                               memory_order_relaxed, memory_order_relaxed)) {}
+        if (count) break;
+    }
+    rondo__mutex_unlock(&device->mutex);
+    return stream;
+}
+
 /* --------------------------------------------------------------------------- past the recorder: the backend */
 
 static inline void stream_enter(rondo_stream *stream) {
@@ -200,7 +216,7 @@ rondo_status rondo__stream_host_call(rondo_stream *stream, rondo_host_function f
     return status;
 }
 
-rondo_status rondo__stream_synchronize(rondo_stream *stream) {
+static rondo_status stream_wait(rondo_stream *stream) {
     stream_enter(stream);
     rondo_status status = stream->device->table->stream->synchronize(stream->handle);
     if (stream->pending) {
@@ -209,6 +225,28 @@ rondo_status rondo__stream_synchronize(rondo_stream *stream) {
     }
     stream_leave(stream);
     return status;
+}
+
+/* The streams that worked for this one know what went wrong; here one only learns that something did. */
+static rondo_status stream_blame_sides(rondo_stream *stream, rondo_status status) {
+    rondo_stream *side;
+    for (uint64_t id = 0; (side = stream_after(stream->device, id)) != NULL;) {
+        id = side->id;
+        if (atomic_load_explicit(&side->side_of, memory_order_relaxed) == stream->id) {
+            rondo_status cause = stream_wait(side);
+            if (cause) {
+                rondo_status_release(status);
+                status = cause;
+            }
+        }
+        stream_drop(side);
+    }
+    return status;
+}
+
+rondo_status rondo__stream_synchronize(rondo_stream *stream) {
+    rondo_status status = stream_wait(stream);
+    return status && !rondo__device_is_inline(stream->device) ? stream_blame_sides(stream, status) : status;
 }
 
 rondo_status rondo__stream_query(rondo_stream *stream, bool *out_done) {
@@ -264,22 +302,6 @@ rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list,
 }
 
 /* ----------------------------------------------------------------------------------------- the whole device */
-
-/* The stream after `id`, with a reference. A stream whose last reference is going is passed over: its own release waits
- * for it. */
-static rondo_stream *stream_after(rondo_device *device, uint64_t id) {
-    rondo__mutex_lock(&device->mutex);
-    rondo_stream *stream = device->streams;
-    for (; stream; stream = stream->next) {
-        if (stream->id <= id) continue;
-        uint_least32_t count = atomic_load_explicit(&stream->references, memory_order_relaxed);
-        while (count && !atomic_compare_exchange_weak_explicit(&stream->references, &count, count + 1u,
-                                                               memory_order_relaxed, memory_order_relaxed)) {}
-        if (count) break;
-    }
-    rondo__mutex_unlock(&device->mutex);
-    return stream;
-}
 
 static void stream_drain(rondo_stream *stream) {
     rondo__mutex_lock(&stream->mutex);

@@ -18,6 +18,10 @@ typedef struct dump_writer {
     const rondo_graph *graph;
     FILE *file;
     rondo__buffer piece; /* text of one node */
+    rondo__order_walk walk;
+    const rondo__order_edge *edges; /* of the node: what it comes after */
+    uint32_t edge_count;
+    bool any_edge; /* json: some edge was written */
 } dump_writer;
 
 typedef struct dump_form {
@@ -27,12 +31,18 @@ typedef struct dump_form {
     rondo_status (*tail)(dump_writer *w);
 } dump_form;
 
-static const char *const dump_kinds[] = {"kernel", "copy", "fill", "host_call"};
+static const char *const dump_kinds[RONDO__LIST_KINDS] = {"kernel",    "copy",   "fill", "host_call",
+                                                          "condition", "record", "wait"};
 static const char *const dump_accesses[] = {"value", "read", "write", "both"};
 static const char *const dump_directions[] = {"none", "host_to_device", "device_to_host", "device_to_device"};
 
 static rondo_status dump_quoted(rondo__buffer *out, const char *text) {
     return rondo__text_append_json(out, text, strlen(text));
+}
+
+static unsigned dump_lanes(const rondo_graph *graph) {
+    const rondo__order *order = rondo__call_list_lanes(graph->list);
+    return order ? (unsigned)order->lanes.count : 1u;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- json */
@@ -41,10 +51,10 @@ static rondo_status dump_json_head(dump_writer *w) {
     const rondo_graph *g = w->graph;
     RONDO__TRY(rondo__text_append(&w->piece, "{\"graph\": "));
     RONDO__TRY(dump_quoted(&w->piece, g->name));
-    RONDO__TRY(rondo__text_append(&w->piece,
-                                  ", \"device\": \"%s:%d\", \"state\": \"%s\", \"replays\": %" PRIu64 ", \"slots\": [",
-                                  g->device->properties.name, (int)g->device->properties.index,
-                                  rondo__graph_state_name(rondo__graph_state_of(g)), g->replays));
+    RONDO__TRY(rondo__text_append(
+        &w->piece, ", \"device\": \"%s:%d\", \"state\": \"%s\", \"replays\": %" PRIu64 ", \"lanes\": %u, \"slots\": [",
+        g->device->properties.name, (int)g->device->properties.index, rondo__graph_state_name(rondo__graph_state_of(g)),
+        g->replays, dump_lanes(g)));
     for (uint32_t i = 0; i < g->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(g, i);
         RONDO__TRY(rondo__text_append(&w->piece,
@@ -57,9 +67,11 @@ static rondo_status dump_json_head(dump_writer *w) {
 }
 
 static rondo_status dump_json_node(dump_writer *w, uint64_t index, const rondo__call_list_node *node) {
-    RONDO__TRY(rondo__text_append(&w->piece, "%s\n{\"index\": %" PRIu64 ", \"kind\": \"%s\", \"name\": ",
-                                  index ? "," : "", index, dump_kinds[node->kind]));
+    RONDO__TRY(rondo__text_append(&w->piece, "%s\n{\"index\": %" PRIu64 ", \"kind\": \"%s\", \"lane\": %u, \"name\": ",
+                                  index ? "," : "", index, dump_kinds[node->kind], (unsigned)node->lane));
     RONDO__TRY(dump_quoted(&w->piece, node->name));
+    if (node->kind == RONDO__LIST_CONDITION)
+        RONDO__TRY(rondo__text_append(&w->piece, ", \"end\": %" PRIu64, node->end));
     if (node->kind == RONDO__LIST_COPY)
         RONDO__TRY(rondo__text_append(&w->piece, ", \"direction\": \"%s\"", dump_directions[node->copy_kind]));
     RONDO__TRY(rondo__text_append(&w->piece, ", \"arguments\": ["));
@@ -75,11 +87,38 @@ static rondo_status dump_json_node(dump_writer *w, uint64_t index, const rondo__
     return rondo__text_append(&w->piece, "]}");
 }
 
-static rondo_status dump_json_tail(dump_writer *w) {
+/* The edges come behind the nodes, so the nodes are walked once more. */
+static rondo_status dump_json_edges(dump_writer *w) {
+    rondo__order_walk walk;
+    const rondo__order_edge *edges;
+    rondo__order_edge single;
+    const rondo__order *order = rondo__call_list_lanes(w->graph->list);
     uint64_t count = rondo__call_list_count(w->graph->list);
+    rondo_status status = rondo__order_walk_begin(&walk, &w->graph->allocator, order);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        uint32_t edge_count = rondo__order_walk_next(&walk, i, &edges, &single);
+        for (uint32_t e = 0; e < edge_count && !status; e++) {
+            status = rondo__text_append(&w->piece, "%s[%" PRIu32 ", %" PRIu64 "]", w->any_edge ? ", " : "",
+                                        edges[e].from, i);
+            w->any_edge = true;
+        }
+    }
+    rondo__order_walk_end(&walk);
+    return status;
+}
+
+static rondo_status dump_json_tail(dump_writer *w) {
+    const rondo__list_child *child;
+    const char *name;
     RONDO__TRY(rondo__text_append(&w->piece, "],\n\"edges\": ["));
-    for (uint64_t i = 1; i < count; i++)
-        RONDO__TRY(rondo__text_append(&w->piece, "%s[%" PRIu64 ", %" PRIu64 "]", i > 1 ? ", " : "", i - 1, i));
+    RONDO__TRY(dump_json_edges(w));
+    RONDO__TRY(rondo__text_append(&w->piece, "],\n\"children\": ["));
+    for (size_t i = 0; (child = rondo__call_list_child(w->graph->list, i, &name)) != NULL; i++) {
+        RONDO__TRY(rondo__text_append(&w->piece, "%s{\"name\": ", i ? ", " : ""));
+        RONDO__TRY(dump_quoted(&w->piece, name));
+        RONDO__TRY(rondo__text_append(&w->piece, ", \"first\": %" PRIu64 ", \"count\": %" PRIu64 "}", child->first,
+                                      child->count));
+    }
     return rondo__text_append(&w->piece, "]}\n");
 }
 
@@ -100,6 +139,7 @@ static rondo_status dump_label(rondo__buffer *out, uint64_t index, const rondo__
         if (a->access != RONDO_ACCESS_VALUE && a->length) RONDO__TRY(rondo__text_append(out, " +%" PRIu64, a->length));
         if (node->slots[i] != UINT32_MAX) RONDO__TRY(rondo__text_append(out, " slot %u", (unsigned)node->slots[i]));
     }
+    if (node->lane) RONDO__TRY(rondo__text_append(out, "\nlane %u", (unsigned)node->lane));
     return RONDO_OK;
 }
 
@@ -110,12 +150,25 @@ static rondo_status dump_dot_node(dump_writer *w, uint64_t index, const rondo__c
     if (!status) status = rondo__text_append(&w->piece, "n%" PRIu64 " [label=", index);
     if (!status) status = dump_quoted(&w->piece, rondo__text(&label));
     if (!status) status = rondo__text_append(&w->piece, "];\n");
-    if (!status && index) status = rondo__text_append(&w->piece, "n%" PRIu64 " -> n%" PRIu64 ";\n", index - 1, index);
+    for (uint32_t e = 0; e < w->edge_count && !status; e++)
+        status = rondo__text_append(&w->piece, "n%" PRIu32 " -> n%" PRIu64 ";\n", w->edges[e].from, index);
     rondo__buffer_deinit(&label);
     return status;
 }
 
-static rondo_status dump_dot_tail(dump_writer *w) { return rondo__text_append(&w->piece, "}\n"); }
+/* Nodes of a child stand in a box of its name. */
+static rondo_status dump_dot_tail(dump_writer *w) {
+    const rondo__list_child *child;
+    const char *name;
+    for (size_t i = 0; (child = rondo__call_list_child(w->graph->list, i, &name)) != NULL; i++) {
+        RONDO__TRY(rondo__text_append(&w->piece, "subgraph cluster_%zu {\nlabel=", i));
+        RONDO__TRY(dump_quoted(&w->piece, name));
+        for (uint64_t n = 0; n < child->count; n++)
+            RONDO__TRY(rondo__text_append(&w->piece, ";\nn%" PRIu64, child->first + n));
+        RONDO__TRY(rondo__text_append(&w->piece, ";\n}\n"));
+    }
+    return rondo__text_append(&w->piece, "}\n");
+}
 
 /* ---------------------------------------------------------------------------------------------------------- text */
 
@@ -135,8 +188,21 @@ static rondo_status dump_text_head(dump_writer *w) {
     return RONDO_OK;
 }
 
+/* What a node waits for beside the one before it in its lane. */
+static rondo_status dump_text_order(dump_writer *w, uint64_t index) {
+    const rondo__order *order = rondo__call_list_lanes(w->graph->list);
+    for (uint32_t e = 0; order && e < w->edge_count; e++) {
+        uint32_t from = w->edges[e].from;
+        if (rondo__order_lane_of(order, from) == rondo__order_lane_of(order, index)) continue;
+        RONDO__TRY(rondo__text_append(&w->piece, ", waits for node %" PRIu32, from));
+    }
+    return rondo__text_append(&w->piece, "\n");
+}
+
 static rondo_status dump_text_node(dump_writer *w, uint64_t index, const rondo__call_list_node *node) {
-    RONDO__TRY(rondo__text_append(&w->piece, "%6" PRIu64 "  %-9s  %s", index, dump_kinds[node->kind], node->name));
+    RONDO__TRY(rondo__text_append(&w->piece, "%6" PRIu64 "  ", index));
+    if (dump_lanes(w->graph) > 1u) RONDO__TRY(rondo__text_append(&w->piece, "lane %-3u ", (unsigned)node->lane));
+    RONDO__TRY(rondo__text_append(&w->piece, "%-9s  %s", dump_kinds[node->kind], node->name));
     for (uint32_t i = 0; i < node->argument_count; i++) {
         const rondo_argument *a = &node->arguments[i];
         RONDO__TRY(
@@ -146,11 +212,18 @@ static rondo_status dump_text_node(dump_writer *w, uint64_t index, const rondo__
         if (node->slots[i] != UINT32_MAX)
             RONDO__TRY(rondo__text_append(&w->piece, " slot %u", (unsigned)node->slots[i]));
     }
-    return rondo__text_append(&w->piece, node->argument_count ? ")\n" : "\n");
+    RONDO__TRY(rondo__text_append(&w->piece, node->argument_count ? ")" : ""));
+    if (node->kind == RONDO__LIST_CONDITION)
+        RONDO__TRY(rondo__text_append(&w->piece, ", else to node %" PRIu64, node->end));
+    return dump_text_order(w, index);
 }
 
 static rondo_status dump_text_tail(dump_writer *w) {
-    (void)w;
+    const rondo__list_child *child;
+    const char *name;
+    for (size_t i = 0; (child = rondo__call_list_child(w->graph->list, i, &name)) != NULL; i++)
+        RONDO__TRY(rondo__text_append(&w->piece, "child '%s': %" PRIu64 " nodes from node %" PRIu64 "\n", name,
+                                      child->count, child->first));
     return RONDO_OK;
 }
 
@@ -181,10 +254,12 @@ static rondo_status dump_flush(dump_writer *w, const char *path) {
 
 static rondo_status dump_write(dump_writer *w, const dump_form *form, const char *path) {
     rondo__call_list_node node;
+    rondo__order_edge single;
     uint64_t count = rondo__call_list_count(w->graph->list);
     RONDO__TRY(form->head(w));
     for (uint64_t i = 0; i < count; i++) {
         rondo__call_list_describe(w->graph->list, i, &node);
+        w->edge_count = rondo__order_walk_next(&w->walk, i, &w->edges, &single);
         RONDO__TRY(form->node(w, i, &node));
         if (w->piece.count > 65536u) RONDO__TRY(dump_flush(w, path));
     }
@@ -195,13 +270,15 @@ static rondo_status dump_write(dump_writer *w, const dump_form *form, const char
 /* Writes to `draft`, an open file of that name, then puts it in place. */
 static rondo_status dump_to(const rondo_graph *graph, const dump_form *form, int descriptor, const char *draft,
                             const char *path) {
-    dump_writer w = {graph, fdopen(descriptor, "w"), {{0}, 0, 0, 0, 0, 0}};
+    dump_writer w = {.graph = graph, .file = fdopen(descriptor, "w")};
     if (!w.file) {
         (void)close(descriptor);
         return RONDO__FAIL(IO, FILE, "'%s' cannot be written: %s", path, strerror(errno));
     }
     rondo__buffer_init(&w.piece, &graph->allocator, 1, DUMP_PIECE_MAX);
-    rondo_status status = dump_write(&w, form, path);
+    rondo_status status = rondo__order_walk_begin(&w.walk, &graph->allocator, rondo__call_list_lanes(graph->list));
+    if (!status) status = dump_write(&w, form, path);
+    rondo__order_walk_end(&w.walk);
     rondo__buffer_deinit(&w.piece);
     if (fclose(w.file) != 0 && !status)
         status = RONDO__FAIL(IO, FILE, "'%s' cannot be written: %s", path, strerror(errno));

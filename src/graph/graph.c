@@ -34,6 +34,10 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     atomic_init(&graph->state, RONDO_GRAPH_EMPTY);
     rondo__memory_watcher_init(&graph->watcher, 0);
     rondo__mutex_init(&graph->mutex);
+    rondo__buffer_init(&graph->streams, &graph->allocator, sizeof(rondo__graph_stream), UINT32_MAX - 1u);
+    rondo__buffer_init(&graph->idle, &graph->allocator, sizeof(uint32_t), UINT32_MAX - 1u);
+    rondo__buffer_init(&graph->open, &graph->allocator, sizeof(uint64_t), UINT32_MAX - 1u);
+    rondo__buffer_init(&graph->generators, &graph->allocator, sizeof(rondo__rng_use), UINT32_MAX - 1u);
     rondo__buffer_init(&graph->slots, &graph->allocator, sizeof(rondo__graph_slot), UINT32_MAX - 1u);
     rondo__ticket_init(&graph->ticket, device);
     *out_graph = graph;
@@ -57,6 +61,10 @@ void rondo_graph_release(rondo_graph *graph) {
     if (!graph || !rondo__ref_release(&graph->references)) return;
     rondo_graph_reset(graph);
     rondo__buffer_deinit(&graph->slots);
+    rondo__buffer_deinit(&graph->generators);
+    rondo__buffer_deinit(&graph->open);
+    rondo__buffer_deinit(&graph->idle);
+    rondo__buffer_deinit(&graph->streams);
     rondo__mutex_deinit(&graph->mutex);
     rondo_allocator allocator = graph->allocator;
     rondo_device *device = graph->device;
@@ -80,13 +88,13 @@ rondo_status rondo_graph_pool(rondo_graph *graph, rondo_pool_id *out_pool) {
     if (!graph || !out_pool)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "pool needs a graph and a place for its answer");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_POOL));
-    *out_pool = (rondo_pool_id){0, 0};
+    *out_pool = graph->pool;
     return RONDO_OK;
 }
 
 rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info) {
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
-    uint64_t counts[4];
+    uint64_t counts[RONDO__LIST_KINDS];
     if (!graph || !out_info || out_info->struct_size < sizeof out_info->struct_size)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "get_info needs a graph and an info with RONDO_GRAPH_INFO_INIT");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_INFO));
@@ -97,7 +105,13 @@ rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info
     info.empty = info.nodes == 0;
     info.opaque = counts[RONDO__LIST_HOST_CALL] != 0;
     info.unverified = rondo__call_list_unverified(graph->list) || rondo__graph_slots_unverified(graph);
-    info.lanes = info.nodes ? 1u : 0u;
+    const rondo__order *order = rondo__call_list_lanes(graph->list);
+    const char *child;
+    info.lanes = order ? (uint32_t)order->lanes.count : info.nodes ? 1u : 0u;
+    info.edges = rondo__order_edges(order, info.nodes);
+    info.conditions = counts[RONDO__LIST_CONDITION];
+    info.events = counts[RONDO__LIST_RECORD] + counts[RONDO__LIST_WAIT];
+    while (rondo__call_list_child(graph->list, (size_t)info.children, &child)) info.children++;
     info.slots = (uint32_t)graph->slots.count;
     info.kernels = counts[RONDO__LIST_KERNEL];
     info.copies = counts[RONDO__LIST_COPY];

@@ -10,6 +10,8 @@
 
 #include "base/checked.h"
 #include "graph/list.h"
+#include "graph/modes.h"
+#include "graph/rng.h"
 #include "graph/ticket.h"
 
 #define RONDO__GRAPH_ERROR_MAX 512u
@@ -47,6 +49,12 @@ typedef struct rondo__graph_slot {
     bool copy_in, copy_out; /* what a replay does around the list, of policy copy */
 } rondo__graph_slot;
 
+/* A stream that the capture records; the first is the one that it began on, in lane 0. */
+typedef struct rondo__graph_stream {
+    rondo_stream *stream; /* not retained: a stream that goes away abandons its capture */
+    uint32_t lane;
+} rondo__graph_stream;
+
 struct rondo_graph {
     rondo__recorder recorder; /* first: a recorder is its graph */
     rondo__ref_count references;
@@ -58,14 +66,23 @@ struct rondo_graph {
 
     /* The capture. Under the mutex, since abort may come from any thread. */
     rondo__mutex mutex;
-    rondo_stream *stream; /* not retained: a stream that goes away abandons its capture */
+    rondo_stream *stream;  /* that it began on; null: no capture */
+    rondo__buffer streams; /* rondo__graph_stream: all that it records */
+    rondo__buffer idle;    /* uint32_t: lanes of no stream that nobody uses now */
+    rondo__buffer open;    /* uint64_t: entries of conditions that have not ended */
+    uint32_t open_lane;    /* theirs */
     uint64_t thread, capture_id;
     rondo_capture_mode mode;
     char first_error[RONDO__GRAPH_ERROR_MAX]; /* of an invalidated capture */
+    const char *unsafe;                       /* the call that broke it from outside, atomic; null: none */
 
     /* What was captured. */
     rondo__call_list *list;
-    bool copies; /* some slot is copied around the list */
+    rondo__lanes *lanes;      /* null where nothing runs apart */
+    rondo_pool_id pool;       /* one use of it is ours; {0, 0}: none */
+    bool copies;              /* some slot is copied around the list */
+    bool around;              /* a replay has to do something before or after the list */
+    rondo__buffer generators; /* rondo__rng_use */
     rondo__memory_watcher watcher;
     rondo__buffer slots; /* rondo__graph_slot */
     rondo__ticket ticket;
@@ -89,11 +106,52 @@ static inline rondo__graph_slot *rondo__graph_slot_at(const rondo_graph *graph, 
     return RONDO__BUFFER_AT(&graph->slots, rondo__graph_slot, slot);
 }
 
+/* record.c: the recorder. */
+extern const rondo__recorder_table rondo__graph_recorder;
+/* The graph that captures the stream, or null. */
+rondo_graph *rondo__graph_of(const rondo_stream *stream);
+/* Takes the mutex and says whether work of the stream may be recorded, and in which lane: the list's from now on. Gives
+ * the mutex back when it may not. */
+RONDO_MUST_USE rondo_status rondo__graph_enter(rondo_graph *graph, const rondo_stream *stream, uint32_t *out_lane);
+/* Gives the mutex back. Work that was refused is missing from the graph, so its capture is over. */
+rondo_status rondo__graph_leave(rondo_graph *graph, rondo_status status);
+/* Keeps the first error of a capture. Under the mutex. */
+void rondo__graph_invalidate(rondo_graph *graph, rondo_status why);
+/* The same text, also when the call came from outside. */
+const char *rondo__graph_first_error(rondo_graph *graph);
+/* A copy as a node: checked, and its pinned memory held. */
+RONDO_MUST_USE rondo_status rondo__graph_append_copy(rondo_graph *graph, uint64_t destination, uint64_t source,
+                                                     uint64_t bytes, rondo_copy_kind kind);
+/* INVALID_STATE (capture) where a condition of the capture is open. */
+RONDO_MUST_USE rondo_status rondo__graph_check_closed(const rondo_graph *graph, const char *what);
+
+/* fork.c: what an event does to a capture. */
+RONDO_MUST_USE rondo_status rondo__graph_event_record(rondo__recorder *recorder, rondo_event *event,
+                                                      rondo_stream *stream, bool external);
+RONDO_MUST_USE rondo_status rondo__graph_event_wait(rondo__recorder *recorder, rondo_event *event, rondo_stream *stream,
+                                                    bool external);
+/* CAPTURE_UNJOINED names lane and node. */
+RONDO_MUST_USE rondo_status rondo__graph_check_joined(const rondo_graph *graph);
+
+/* child.c: the child's nodes become nodes of the capture on the stream. */
+RONDO_MUST_USE rondo_status rondo__graph_embed(const rondo_graph *child, rondo_stream *stream);
+
+/* random.c: generators of a capture and of its replays. */
+RONDO_MUST_USE rondo_status rondo__graph_use_generator(rondo_graph *graph, rondo_generator *generator,
+                                                       rondo__rng_use **out_use);
+/* The capture is over: who uses them may ask and set them again. */
+void rondo__graph_close_generators(rondo_graph *graph);
+void rondo__graph_free_generators(rondo_graph *graph);
+/* Before a replay: seed and offset of each, which it moves on. */
+RONDO_MUST_USE rondo_status rondo__graph_write_cells(rondo_graph *graph, rondo_stream *stream);
+
 /* capture.c */
+/* What the stream still had to do is waited for; a failure of it stays with the stream. */
+void rondo__graph_settle(rondo_stream *stream);
 /* Ends a capture without a word: the state is empty afterwards. No effect in other states. */
 void rondo__graph_drop_capture(rondo_graph *graph);
 /* Invalidates the capture that records the stream because of `status`, which is kept and given back. */
-rondo_status rondo__graph_refuse_on(rondo_stream *stream, rondo_status status);
+rondo_status rondo__graph_refuse_on(const rondo_stream *stream, rondo_status status);
 /* Everything captured, and the graph's own buffers. Nothing is in flight. Slots stay declared. */
 void rondo__graph_forget(rondo_graph *graph);
 /* Whether host memory of a copy may be recorded: INVALID_ARGUMENT (capture) for pageable memory. */

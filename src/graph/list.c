@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "graph/list_private.h"
+#include "graph/rng.h"
 
 #define LIST_LINE 64u
 #define LIST_LONG 4096u /* elements */
@@ -64,6 +65,8 @@ rondo_status rondo__call_list_create(rondo_device *device, rondo__memory_watcher
     rondo__buffer_init(&list->arguments, &list->allocator, sizeof(uint32_t), RONDO__LIST_ARGUMENTS_MAX);
     rondo__buffer_init(&list->side, &list->allocator, sizeof(uint64_t), RONDO__LIST_ARGUMENTS_MAX);
     rondo__buffer_init(&list->slots, &list->allocator, sizeof(rondo__list_slot), UINT32_MAX - 1u);
+    rondo__buffer_init(&list->events, &list->allocator, sizeof(rondo_event *), RONDO__LIST_ENTRIES_MAX);
+    rondo__buffer_init(&list->children, &list->allocator, sizeof(rondo__list_child), RONDO__LIST_ENTRIES_MAX);
     rondo__list_intern_init(list);
     rondo_status status = rondo__buffer_append(&list->details, &value, 1);
     if (status) {
@@ -78,6 +81,11 @@ void rondo__call_list_destroy(rondo__call_list *list) {
     if (!list) return;
     for (size_t i = 0; i < list->slots.count; i++)
         rondo__buffer_deinit(&rondo__list_slot_at(list, (uint32_t)i)->mentions);
+    for (size_t i = 0; i < list->events.count; i++)
+        rondo_event_release(*RONDO__BUFFER_AT(&list->events, rondo_event *, i));
+    rondo__buffer_deinit(&list->events);
+    rondo__buffer_deinit(&list->children);
+    rondo__order_destroy(list->order);
     rondo__list_intern_deinit(list);
     rondo__buffer_deinit(&list->slots);
     rondo__buffer_deinit(&list->side);
@@ -156,15 +164,9 @@ static rondo_status list_grow_entries(rondo__call_list *list) {
     return RONDO_OK;
 }
 
-typedef struct list_appended {
-    rondo__list_kind kind;
-    rondo_copy_kind copy_kind;
-    rondo_kernel kernel;
-    const char *name;
-    const rondo_argument *arguments;
-    uint32_t count;
-    uint32_t foreign; /* bit i: argument i is host memory of a device that cannot address it */
-} list_appended;
+static const uint16_t list_operations[RONDO__LIST_KINDS] = {[RONDO__LIST_CONDITION] = RONDO_LIST_JUMP,
+                                                            [RONDO__LIST_RECORD] = RONDO_LIST_RECORD,
+                                                            [RONDO__LIST_WAIT] = RONDO_LIST_WAIT};
 
 /* The details of all arguments, and room for the slots' mentions; nothing is written yet. */
 static rondo_status list_describe_all(rondo__call_list *list, uint64_t entry, const char *name,
@@ -206,7 +208,7 @@ static void list_count_foreign(rondo__call_list *list, const uint32_t *details, 
 }
 
 /* A block for words that do not fit; its offset. There is room. */
-static size_t list_put_block(rondo__call_list *list, const list_appended *a, uint64_t entry) {
+static size_t list_put_block(rondo__call_list *list, const rondo__list_appended *a, uint64_t entry) {
     size_t offset = list->side.count;
     rondo__list_block *block = (rondo__list_block *)(void *)RONDO__BUFFER_AT(&list->side, uint64_t, offset);
     *block = (rondo__list_block){a->kernel.function, a->kernel.context, entry, a->count};
@@ -215,7 +217,7 @@ static size_t list_put_block(rondo__call_list *list, const list_appended *a, uin
     return offset;
 }
 
-static rondo_status list_append(rondo__call_list *list, const list_appended *a) {
+rondo_status rondo__list_append(rondo__call_list *list, const rondo__list_appended *a) {
     uint32_t name;
     uint64_t entry = list->entry_count;
     bool side = a->count > RONDO__LIST_WORDS_IN_ENTRY;
@@ -224,13 +226,14 @@ static rondo_status list_append(rondo__call_list *list, const list_appended *a) 
     RONDO__TRY(rondo__list_room(&list->nodes, 1));
     RONDO__TRY(rondo__list_room(&list->arguments, a->count + 1u)); /* never nothing: it has an address */
     if (side) RONDO__TRY(rondo__list_room(&list->side, RONDO__LIST_BLOCK_HEAD + a->count));
+    if (list->order) RONDO__TRY(rondo__order_reserve(list->order, list->lane));
     RONDO__TRY(rondo__list_intern_name(list, a->name, &name));
     uint32_t *details = RONDO__BUFFER_AT(&list->arguments, uint32_t, list->arguments.count); /* where they will be */
     RONDO__TRY(list_describe_all(list, entry, a->name, a->arguments, a->count, a->foreign, details));
 
     rondo_list_entry *hot = &list->entries[entry];
-    hot->operation = RONDO_LIST_CALL;
-    hot->lane = 0;
+    hot->operation = list_operations[a->kind];
+    hot->lane = (uint16_t)list->lane;
     hot->spare = 0;
     if (side) {
         hot->function = rondo__list_kernel_block;
@@ -252,6 +255,8 @@ static rondo_status list_append(rondo__call_list *list, const list_appended *a) 
         if (slot != RONDO__LIST_NO_SLOT)
             list_mention(list, slot, entry, i, a->arguments[i].word - rondo__list_slot_at(list, slot)->address, NULL);
     }
+    if (list->order) rondo__order_node(list->order, list->lane, entry);
+    list->mixed |= hot->operation != RONDO_LIST_CALL;
     list->entry_count++;
     list->counts[a->kind]++;
     return RONDO_OK;
@@ -266,8 +271,9 @@ rondo_status rondo__call_list_append_call(rondo__call_list *list, const rondo_ca
                            (unsigned)call->argument_count);
     if (!call->kernel.function && (list->device->properties.capabilities & RONDO_DEVICE_HOST_KERNELS))
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "the call has no kernel function");
-    list_appended a = {RONDO__LIST_KERNEL, 0, call->kernel, call->name, call->arguments, call->argument_count, 0};
-    return list_append(list, &a);
+    rondo__list_appended a = {RONDO__LIST_KERNEL,   0, call->kernel, call->name, call->arguments,
+                              call->argument_count, 0};
+    return rondo__list_append(list, &a);
 }
 
 /* A copy or fill of no bytes touches no memory, so its addresses are but values. */
@@ -297,24 +303,24 @@ rondo_status rondo__call_list_append_copy(rondo__call_list *list, uint64_t desti
     if (kind < RONDO_COPY_HOST_TO_DEVICE || kind > RONDO_COPY_DEVICE_TO_DEVICE)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "copy kind %d is none of RONDO_COPY_*", (int)kind);
     list_copy_arguments(arguments, destination, source, bytes);
-    list_appended a = {RONDO__LIST_COPY, kind, {rondo__list_kernel_copy, NULL},      "copy",
-                       arguments,        3,    list_foreign_sides(list, kind, bytes)};
-    return list_append(list, &a);
+    rondo__list_appended a = {RONDO__LIST_COPY, kind, {rondo__list_kernel_copy, NULL},      "copy",
+                              arguments,        3,    list_foreign_sides(list, kind, bytes)};
+    return rondo__list_append(list, &a);
 }
 
 rondo_status rondo__call_list_append_fill(rondo__call_list *list, uint64_t address, uint8_t value, uint64_t bytes) {
     rondo_argument arguments[3];
     list_fill_arguments(arguments, address, value, bytes);
-    list_appended a = {RONDO__LIST_FILL, 0, {rondo__list_kernel_fill, NULL}, "fill", arguments, 3, 0};
-    return list_append(list, &a);
+    rondo__list_appended a = {RONDO__LIST_FILL, 0, {rondo__list_kernel_fill, NULL}, "fill", arguments, 3, 0};
+    return rondo__list_append(list, &a);
 }
 
 rondo_status rondo__call_list_append_host(rondo__call_list *list, rondo_host_function function, void *user) {
     if (!function) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a host call without a function");
     const rondo_argument arguments[2] = {{rondo__list_word_of(function), 0, RONDO_ACCESS_VALUE, 0},
                                          {(uint64_t)(uintptr_t)user, 0, RONDO_ACCESS_VALUE, 0}};
-    list_appended a = {RONDO__LIST_HOST_CALL, 0, {rondo__list_kernel_host, NULL}, "host call", arguments, 2, 0};
-    return list_append(list, &a);
+    rondo__list_appended a = {RONDO__LIST_HOST_CALL, 0, {rondo__list_kernel_host, NULL}, "host call", arguments, 2, 0};
+    return rondo__list_append(list, &a);
 }
 
 rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot, uint64_t addend) {
@@ -369,6 +375,7 @@ static void list_trim(rondo__call_list *list) {
 }
 
 rondo_status rondo__call_list_seal(rondo__call_list *list) {
+    if (list->order && !list->sealed) RONDO__TRY(rondo__order_seal(list->order));
     if (!list->sealed) list_trim(list);
     for (size_t at = 0; !list->sealed && at < list->side.count;) {
         rondo__list_block *block = (rondo__list_block *)(void *)RONDO__BUFFER_AT(&list->side, uint64_t, at);
@@ -383,7 +390,8 @@ rondo_status rondo__call_list_seal(rondo__call_list *list) {
             m->target = &rondo__list_words(list, m->entry)[m->argument];
         }
     }
-    list->baked = (rondo_list){sizeof(rondo_list), RONDO_LIST_ONLY_CALLS, list->entries, list->entry_count};
+    list->baked =
+        (rondo_list){sizeof(rondo_list), list->mixed ? 0 : RONDO_LIST_ONLY_CALLS, list->entries, list->entry_count};
     return RONDO_OK;
 }
 
@@ -411,7 +419,16 @@ static rondo_status list_update_arguments(const rondo__call_list *list, uint64_t
         break;
     case RONDO__LIST_HOST_CALL:
         return RONDO__FAIL(UNSUPPORTED, CAPTURE, "%s is a host call, which cannot be updated: capture again", name);
+    case RONDO__LIST_CONDITION: return rondo__list_condition_argument(given[0].word, arguments);
+    case RONDO__LIST_RECORD:
+    case RONDO__LIST_WAIT:
+        return RONDO__FAIL(UNSUPPORTED, CAPTURE, "%s is of an event, which cannot be updated: capture again", name);
     default:
+        if (rondo__rng_is_captured(rondo__list_kernel_of(list, entry)))
+            return RONDO__FAIL(UNSUPPORTED, CAPTURE,
+                               "%s takes random numbers, whose place in the generator's row was fixed by the capture: "
+                               "capture again",
+                               name);
         if (node->count) memcpy(arguments, given, node->count * sizeof *given);
     }
     return RONDO_OK;

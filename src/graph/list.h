@@ -11,10 +11,21 @@
 
 #include "base/arena.h"
 #include "device/device.h"
+#include "graph/lanes.h"
+#include "graph/order.h"
 #include "memory/memory.h"
 
 typedef int32_t rondo__list_kind;
-enum { RONDO__LIST_KERNEL = 0, RONDO__LIST_COPY = 1, RONDO__LIST_FILL = 2, RONDO__LIST_HOST_CALL = 3 };
+enum {
+    RONDO__LIST_KERNEL = 0,
+    RONDO__LIST_COPY = 1,
+    RONDO__LIST_FILL = 2,
+    RONDO__LIST_HOST_CALL = 3,
+    RONDO__LIST_CONDITION = 4, /* what follows, up to its end, runs only if it holds */
+    RONDO__LIST_RECORD = 5,    /* of an event outside the graph */
+    RONDO__LIST_WAIT = 6
+};
+#define RONDO__LIST_KINDS 7
 
 typedef struct rondo__call_list rondo__call_list;
 
@@ -45,6 +56,29 @@ RONDO_MUST_USE rondo_status rondo__call_list_append_fill(rondo__call_list *list,
                                                          uint64_t bytes);
 RONDO_MUST_USE rondo_status rondo__call_list_append_host(rondo__call_list *list, rondo_host_function function,
                                                          void *user);
+/* An event outside the graph, which the list retains. */
+RONDO_MUST_USE rondo_status rondo__call_list_append_event(rondo__call_list *list, rondo_event *event, bool wait);
+/* What is appended until the end runs only where the int64 at `address` is not 0. UNSUPPORTED where the backend does not
+ * run the list as a whole. */
+RONDO_MUST_USE rondo_status rondo__call_list_condition(rondo__call_list *list, uint64_t address, uint64_t *out_entry);
+void rondo__call_list_condition_end(rondo__call_list *list, uint64_t entry, uint64_t end);
+/* The lane of what is appended next. Several lanes need an order; rondo__call_list_order makes it when first asked. */
+void rondo__call_list_lane(rondo__call_list *list, uint32_t lane);
+RONDO_MUST_USE rondo_status rondo__call_list_order(rondo__call_list *list, rondo__order **out_order);
+/* Null while there was never more than one lane and no event. */
+rondo__order *rondo__call_list_lanes(const rondo__call_list *list);
+/* Whether a run needs streams and events of its own for the lanes. */
+bool rondo__call_list_needs_lanes(const rondo__call_list *list);
+/* Nodes [first, first + count) are a copy of that graph's: for dumps. */
+RONDO_MUST_USE rondo_status rondo__call_list_add_child(rondo__call_list *list, uint64_t first, uint64_t count,
+                                                       const char *name);
+typedef struct rondo__list_child {
+    uint64_t first, count;
+    uint32_t name;
+    uint32_t reserved;
+} rondo__list_child;
+const rondo__list_child *rondo__call_list_child(const rondo__call_list *list, size_t index, const char **out_name);
+
 /* Says that argument `argument` of the entry appended last is slot + addend: bind will write it. */
 RONDO_MUST_USE rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t argument, uint32_t slot,
                                                            uint64_t addend);
@@ -62,6 +96,9 @@ RONDO_MUST_USE rondo_status rondo__call_list_update(rondo__call_list *list, uint
 /* Runs it on a stream: execute_list where the backend has it (host kernels), else entry by entry. Allocates nothing and
  * takes no lock on an inline device. KERNEL_FAILED names the entry. */
 RONDO_MUST_USE rondo_status rondo__call_list_run(const rondo__call_list *list, rondo_stream *stream);
+/* The same over streams and events of its lanes; null: everything goes to the one stream, in order of capture. */
+RONDO_MUST_USE rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream,
+                                                       const rondo__lanes *lanes);
 
 /* Looking at it. */
 uint64_t rondo__call_list_count(const rondo__call_list *list);
@@ -69,7 +106,11 @@ uint64_t rondo__call_list_bytes(const rondo__call_list *list); /* host memory it
 typedef struct rondo__call_list_node {
     rondo__list_kind kind;
     rondo_copy_kind copy_kind; /* of copies */
-    const char *name;          /* "" without */
+    uint32_t lane;
+    rondo_kernel kernel; /* of kernels */
+    rondo_event *event;  /* of records and waits */
+    uint64_t end;        /* of conditions: the first entry that they do not concern */
+    const char *name;    /* "" without */
     uint32_t argument_count;
     rondo_argument arguments[RONDO_ARGUMENT_MAX]; /* words as they are now */
     rondo__memory_reference references[RONDO_ARGUMENT_MAX];
@@ -79,7 +120,7 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
 /* The first argument whose allocation is no longer alive: STALE (memory), naming node, argument, address and why.
  * Null when all are alive. */
 rondo_status rondo__call_list_explain_stale(const rondo__call_list *list);
-void rondo__call_list_counts(const rondo__call_list *list, uint64_t *out_by_kind /* 4 */);
+void rondo__call_list_counts(const rondo__call_list *list, uint64_t *out_by_kind /* RONDO__LIST_KINDS */);
 bool rondo__call_list_unverified(const rondo__call_list *list);
 
 #endif

@@ -111,9 +111,14 @@ struct rondo__call_list {
     rondo__buffer slots;      /* rondo__list_slot */
     rondo__arena texts;
     rondo__list_index detail_index, reference_index, name_index;
-    uint64_t counts[4];
-    uint64_t foreign; /* arguments whose memory is not ours */
-    bool any_foreign; /* some detail says so */
+    uint64_t counts[RONDO__LIST_KINDS];
+    uint32_t lane;          /* of what is appended next */
+    bool mixed;             /* some entry is no call */
+    rondo__order *order;    /* null: one lane */
+    rondo__buffer events;   /* rondo_event *, retained */
+    rondo__buffer children; /* rondo__list_child */
+    uint64_t foreign;       /* arguments whose memory is not ours */
+    bool any_foreign;       /* some detail says so */
     uint32_t last_name;
     uint32_t last_detail[4];             /* by access: the details used last */
     uint32_t recent[RONDO__LIST_RECENT]; /* references used last */
@@ -121,6 +126,21 @@ struct rondo__call_list {
     uint64_t slots_low, slots_high; /* every slot with an address lies between them */
     rondo__list_memo memo[RONDO__LIST_MEMO];
 };
+
+/* A node as it is appended. */
+typedef struct rondo__list_appended {
+    rondo__list_kind kind;
+    rondo_copy_kind copy_kind;
+    rondo_kernel kernel;
+    const char *name;
+    const rondo_argument *arguments;
+    uint32_t count;
+    uint32_t foreign; /* bit i: argument i is host memory of a device that cannot address it */
+} rondo__list_appended;
+/* A failure leaves the list as it was. */
+RONDO_MUST_USE rondo_status rondo__list_append(rondo__call_list *list, const rondo__list_appended *a);
+/* list_control.c: the argument of a condition, whatever else the caller said of it. */
+RONDO_MUST_USE rondo_status rondo__list_condition_argument(uint64_t address, rondo_argument *out_argument);
 
 /* list_intern.c: what is kept once. */
 void rondo__list_intern_init(rondo__call_list *list);
@@ -144,6 +164,9 @@ static inline uint64_t rondo__list_word_of(rondo_host_function function) { retur
 static inline rondo_host_function rondo__list_function_of(uint64_t word) {
     return (rondo_host_function)(uintptr_t)word;
 }
+
+/* A record's or wait's event: the backend's handle is words[0], ours words[1]. */
+static inline rondo_event *rondo__list_event_of(const uint64_t *words) { return (rondo_event *)(uintptr_t)words[1]; }
 
 /* Whether nothing that the list mentions was freed: only then do the short cuts hold. */
 static inline bool rondo__list_is_fresh(const rondo__call_list *list) {
@@ -186,6 +209,13 @@ static inline rondo__list_block *rondo__list_block_of(const rondo__call_list *li
 static inline uint64_t *rondo__list_words(const rondo__call_list *list, uint64_t entry) {
     return rondo__list_node_at(list, entry)->side ? rondo__list_block_of(list, entry)->words
                                                   : list->entries[entry].words;
+}
+static inline rondo_kernel rondo__list_kernel_of(const rondo__call_list *list, uint64_t entry) {
+    if (rondo__list_node_at(list, entry)->side) {
+        const rondo__list_block *block = rondo__list_block_of(list, entry);
+        return (rondo_kernel){block->function, block->context};
+    }
+    return (rondo_kernel){list->entries[entry].function, list->entries[entry].context};
 }
 /* Room for `count` more elements, growing by doubling. */
 RONDO_MUST_USE rondo_status rondo__list_grow(rondo__buffer *buffer, size_t count);

@@ -63,16 +63,9 @@ static rondo_status list_enqueue_call(const rondo__call_list *list, rondo_stream
     rondo_argument arguments[RONDO_ARGUMENT_MAX];
     const rondo__list_node *node = rondo__list_node_at(list, entry);
     const uint32_t *details = RONDO__BUFFER_AT(&list->arguments, const uint32_t, node->first);
+    const uint64_t *words = rondo__list_words(list, entry);
     rondo_call call = RONDO_CALL_INIT;
-    const uint64_t *words;
-    if (node->side) {
-        const rondo__list_block *block = rondo__list_block_of(list, entry);
-        call.kernel = (rondo_kernel){block->function, block->context};
-        words = block->words;
-    } else {
-        call.kernel = (rondo_kernel){list->entries[entry].function, list->entries[entry].context};
-        words = list->entries[entry].words;
-    }
+    call.kernel = rondo__list_kernel_of(list, entry);
     for (uint32_t i = 0; i < node->count; i++) {
         const rondo__list_detail *detail = rondo__list_detail_at(list, details[i]);
         arguments[i] = (rondo_argument){words[i], detail->length, detail->access, 0};
@@ -83,32 +76,89 @@ static rondo_status list_enqueue_call(const rondo__call_list *list, rondo_stream
     return rondo__stream_launch(stream, &call);
 }
 
+static rondo_status list_enqueue_event(rondo_event *event, rondo_stream *stream, bool wait) {
+    if (!wait) return rondo__event_record(event, stream);
+    if (event->capture)
+        return RONDO__FAIL(INVALID_STATE, CAPTURE,
+                           "the event to wait for was last recorded in a capture: record it "
+                           "outside any before the replay");
+    return rondo__event_wait(event, stream);
+}
+
+static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
+    const rondo__list_node *node = rondo__list_node_at(list, entry);
+    const uint64_t *words = list->entries[entry].words;
+    switch (node->kind) {
+    case RONDO__LIST_COPY: return rondo__stream_copy(stream, words[0], words[1], words[2], node->copy_kind);
+    case RONDO__LIST_FILL: return rondo__stream_fill(stream, words[0], (uint8_t)words[1], words[2]);
+    case RONDO__LIST_HOST_CALL:
+        return rondo__stream_host_call(stream, rondo__list_function_of(words[0]), (void *)(uintptr_t)words[1]);
+    case RONDO__LIST_RECORD:
+    case RONDO__LIST_WAIT:
+        return list_enqueue_event(rondo__list_event_of(words), stream, node->kind == RONDO__LIST_WAIT);
+    default: return list_enqueue_call(list, stream, entry);
+    }
+}
+
 static rondo_status list_enqueue(const rondo__call_list *list, rondo_stream *stream) {
     for (uint64_t i = 0; i < list->entry_count; i++) {
-        const rondo__list_node *node = rondo__list_node_at(list, i);
-        const uint64_t *words = list->entries[i].words;
-        rondo_status status;
-        switch (node->kind) {
-        case RONDO__LIST_COPY:
-            status = rondo__stream_copy(stream, words[0], words[1], words[2], node->copy_kind);
-            break;
-        case RONDO__LIST_FILL: status = rondo__stream_fill(stream, words[0], (uint8_t)words[1], words[2]); break;
-        case RONDO__LIST_HOST_CALL:
-            status = rondo__stream_host_call(stream, rondo__list_function_of(words[0]), (void *)(uintptr_t)words[1]);
-            break;
-        default: status = list_enqueue_call(list, stream, i);
-        }
+        rondo_status status = list_enqueue_node(list, stream, i);
         if (status) return list_failed(list, status, i);
     }
     return RONDO_OK;
 }
 
-rondo_status rondo__call_list_run(const rondo__call_list *list, rondo_stream *stream) {
-    if (!list->lowered) return list_enqueue(list, stream);
+/* The steps before node `before`: one lane records, another waits. */
+static rondo_status list_enqueue_steps(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes,
+                                       size_t *step, uint64_t before) {
+    for (; *step < list->order->steps.count; ++*step) {
+        const rondo__order_step *s = RONDO__BUFFER_AT(&list->order->steps, const rondo__order_step, *step);
+        if (s->before > before) return RONDO_OK;
+        rondo_stream *on = rondo__lanes_stream(lanes, s->lane, stream);
+        rondo_event *event = lanes->events[s->event];
+        RONDO__TRY_NOTE(s->wait ? rondo__event_wait(event, on) : rondo__event_record(event, on),
+                        "where lane %u %s before node %llu", (unsigned)s->lane, s->wait ? "waits" : "is waited for",
+                        (unsigned long long)before);
+    }
+    return RONDO_OK;
+}
+
+static rondo_status list_enqueue_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+    size_t step = 0;
+    rondo_status status = RONDO_OK;
+    rondo__lanes_work_for(lanes, stream);
+    for (uint64_t i = 0; i < list->entry_count && !status; i++) {
+        status = list_enqueue_steps(list, stream, lanes, &step, i);
+        if (status) break;
+        status = list_enqueue_node(list, rondo__lanes_stream(lanes, list->entries[i].lane, stream), i);
+        if (status) status = list_failed(list, status, i);
+    }
+    if (!status) status = list_enqueue_steps(list, stream, lanes, &step, list->entry_count);
+    if (status) rondo__lanes_settle(lanes); /* what did go out is not joined */
+    return status;
+}
+
+/* Records of a list that ran as a whole. */
+static void list_note_records(const rondo__call_list *list) {
+    for (uint64_t i = 0; i < list->entry_count; i++) {
+        if (list->entries[i].operation != RONDO_LIST_RECORD) continue;
+        rondo_event *event = rondo__list_event_of(list->entries[i].words);
+        event->recorded = true;
+        event->capture = 0;
+    }
+}
+
+rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+    if (!list->lowered) return lanes ? list_enqueue_lanes(list, stream, lanes) : list_enqueue(list, stream);
     if (!list->baked.count) return RONDO_OK;
     uint64_t failed = UINT64_MAX;
     rondo_status status = rondo__stream_execute(stream, &list->baked, &failed);
+    if (__builtin_expect(list->counts[RONDO__LIST_RECORD] != 0, 0)) list_note_records(list);
     return status || failed != UINT64_MAX ? list_failed(list, status, failed) : RONDO_OK;
+}
+
+rondo_status rondo__call_list_run(const rondo__call_list *list, rondo_stream *stream) {
+    return rondo__call_list_run_lanes(list, stream, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------- looking at it */
@@ -124,6 +174,7 @@ uint64_t rondo__call_list_bytes(const rondo__call_list *list) {
     bytes += list_buffer_bytes(&list->nodes) + list_buffer_bytes(&list->arguments) + list_buffer_bytes(&list->side);
     bytes += list_buffer_bytes(&list->details) + list_buffer_bytes(&list->references);
     bytes += list_buffer_bytes(&list->names) + list_buffer_bytes(&list->slots);
+    bytes += list_buffer_bytes(&list->events) + list_buffer_bytes(&list->children) + rondo__order_bytes(list->order);
     for (uint32_t i = 0; i < list->slots.count; i++)
         bytes += list_buffer_bytes(&rondo__list_slot_at(list, i)->mentions);
     return bytes + sizeof(uint32_t) *
@@ -136,6 +187,11 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
     out_node->kind = node->kind;
     out_node->copy_kind = node->copy_kind;
     out_node->name = rondo__list_name_at(list, node->name);
+    out_node->lane = list->entries[entry].lane;
+    out_node->kernel = rondo__list_kernel_of(list, entry);
+    bool event = node->kind == RONDO__LIST_RECORD || node->kind == RONDO__LIST_WAIT;
+    out_node->event = event ? rondo__list_event_of(list->entries[entry].words) : NULL;
+    out_node->end = node->kind == RONDO__LIST_CONDITION ? list->entries[entry].words[1] : 0;
     out_node->argument_count = node->count;
     for (uint32_t i = 0; i < node->count; i++) {
         const rondo__list_detail *detail =
@@ -152,7 +208,8 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
 static const rondo__memory_reference *list_dead(const rondo__call_list *list, uint32_t reference) {
     if (reference < RONDO__LIST_REFERENCE_FIRST) return NULL;
     const rondo__memory_reference *r = RONDO__BUFFER_AT(&list->references, const rondo__memory_reference, reference);
-    return rondo__memory_alive(list->device->memory, r) ? NULL : r;
+    /* Blocks of the watcher's own pool are temporaries: freed or not, they stay its own. */
+    return rondo__memory_alive_in(list->device->memory, r, list->watcher->pool) ? NULL : r;
 }
 
 rondo_status rondo__call_list_explain_stale(const rondo__call_list *list) {

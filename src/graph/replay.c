@@ -15,13 +15,22 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     return RONDO_OK;
 }
 
+static rondo_status replay_pool_is_gone(const rondo_graph *graph, uint32_t why) {
+    return RONDO__FAIL(STALE, MEMORY,
+                       "pool {%llu, %llu} of graph '%s' %s: the addresses of its nodes are no longer its own",
+                       (unsigned long long)graph->pool.automatic, (unsigned long long)graph->pool.user, graph->name,
+                       why == RONDO__STALE_RESTORED ? "was brought back to a layout without a block that the graph uses"
+                                                    : "was released");
+}
+
 /* Something was freed. The flag goes down first: what is freed during the look raises it again. */
 static rondo_status replay_check_stale(rondo_graph *graph) {
-    atomic_store_explicit(&graph->watcher.stale, 0u, memory_order_seq_cst);
-    rondo_status status = rondo__call_list_explain_stale(graph->list);
+    uint_least32_t why = atomic_exchange_explicit(&graph->watcher.stale, RONDO__STALE_NOT, memory_order_seq_cst);
+    rondo_status status = why > RONDO__STALE_FREED ? replay_pool_is_gone(graph, (uint32_t)why)
+                                                   : rondo__call_list_explain_stale(graph->list);
     if (!status) status = rondo__graph_explain_slots(graph);
     if (!status) return RONDO_OK;
-    atomic_store_explicit(&graph->watcher.stale, 1u, memory_order_seq_cst);
+    atomic_store_explicit(&graph->watcher.stale, why, memory_order_seq_cst);
     return rondo__status_note(status, "replay of graph '%s' was refused and nothing ran", graph->name);
 }
 
@@ -31,28 +40,35 @@ static rondo_status replay_check(rondo_graph *graph, rondo_stream *stream) {
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s' is of device '%s:%d', the stream of '%s:%d'",
                            graph->name, graph->device->properties.name, (int)graph->device->properties.index,
                            stream->device->properties.name, (int)stream->device->properties.index);
-    if (rondo__stream_recorder(stream))
-        return rondo__graph_refuse_on(
-            stream,
-            RONDO__FAIL(UNSUPPORTED, CAPTURE,
-                        "replay of graph '%s' on a stream that captures: child graphs are not there yet, and the "
-                        "capture is now invalid",
-                        graph->name));
     if (rondo__graph_state_of(graph) == RONDO_GRAPH_CAPTURED) RONDO__TRY(rondo_graph_instantiate(graph));
     return RONDO_OK;
 }
 
-static rondo_status replay_run(const rondo_graph *graph, rondo_stream *stream) {
-    if (graph->copies) RONDO__TRY(rondo__graph_copy_slots(graph, stream, true));
-    RONDO__TRY_NOTE(rondo__call_list_run(graph->list, stream), "replay of graph '%s'", graph->name);
+/* Into a capture: nothing runs, and what is refused would be missing there. */
+static rondo_status replay_embed(rondo_graph *graph, rondo_stream *stream) {
+    if (atomic_load_explicit(&graph->watcher.stale, memory_order_acquire))
+        RONDO__TRY(rondo__graph_refuse_on(stream, replay_check_stale(graph)));
+    return rondo__graph_embed(graph, stream);
+}
+
+static rondo_status replay_before(rondo_graph *graph, rondo_stream *stream) {
+    if (graph->generators.count) RONDO__TRY(rondo__graph_write_cells(graph, stream));
+    return graph->copies ? rondo__graph_copy_slots(graph, stream, true) : RONDO_OK;
+}
+
+static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
+    if (graph->around) RONDO__TRY(replay_before(graph, stream));
+    RONDO__TRY_NOTE(rondo__call_list_run_lanes(graph->list, stream, graph->lanes), "replay of graph '%s'", graph->name);
     return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;
 }
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
     if (!graph || !stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a graph and a stream");
     if (rondo__graph_state_of(graph) != RONDO_GRAPH_READY || stream->device != graph->device ||
-        rondo__stream_recorder(stream))
+        rondo__stream_recorder(stream)) {
         RONDO__TRY(replay_check(graph, stream));
+        if (rondo__stream_recorder(stream)) return replay_embed(graph, stream);
+    }
     if (atomic_load_explicit(&graph->watcher.stale, memory_order_acquire)) RONDO__TRY(replay_check_stale(graph));
     RONDO__TRY(rondo__ticket_before(&graph->ticket, stream));
     rondo_status status = replay_run(graph, stream);

@@ -88,6 +88,7 @@ static void slots_choose_copies(rondo_graph *graph) {
         slot->copy_out = used && (slot->access & RONDO_ACCESS_WRITE);
         graph->copies |= used;
     }
+    graph->around = graph->copies || graph->generators.count;
 }
 
 void rondo__graph_close_slots(rondo_graph *graph) {
@@ -124,7 +125,7 @@ static rondo_status slots_refuse_opaque(const rondo_graph *graph, uint32_t slot)
 }
 
 rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) {
-    uint64_t start = (uint64_t)(uintptr_t)address, counts[4], end;
+    uint64_t start = (uint64_t)(uintptr_t)address, counts[RONDO__LIST_KINDS], end;
     rondo__memory_reference reference;
     if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "bind without a graph");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_BIND));
@@ -191,7 +192,8 @@ rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
     char why[256];
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        if (!slots_in_use(graph, i) || rondo__memory_alive(graph->device->memory, &slot->reference)) continue;
+        if (!slots_in_use(graph, i) || rondo__memory_alive_in(graph->device->memory, &slot->reference, graph->pool))
+            continue;
         rondo__memory_explain(graph->device->memory, &slot->reference, why, sizeof why);
         return RONDO__FAIL(STALE, MEMORY,
                            "slot %u: address 0x%llx, %s, lies in memory that is gone: %s. Bind the slot anew",

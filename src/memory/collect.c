@@ -60,6 +60,7 @@ void rondo__cache_collect_oversize(rondo__cache *cache, const rondo__request *re
 
 rondo_status rondo_memory_trim(rondo_device *device) {
     if (!device) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "rondo_memory_trim: the device is null");
+    RONDO__TRY(rondo__device_unsafe(device, "rondo_memory_trim"));
     rondo__memory *memory = device->memory;
     rondo__mutex_lock(&memory->mutex);
     uint64_t stamp = memory->frees;

@@ -90,7 +90,7 @@ static inline void record_end(recorded *r) {
 
 static inline void record_begin(rondo_test *t, recorded *r, rondo_stream *stream, uint64_t id) {
     static const rondo__recorder_table table = {.status = recorded_status, .abandon = recorded_abandon};
-    *r = (recorded){{&table}, stream, id};
+    *r = (recorded){{.table = &table}, stream, id};
     T_DEFER(t, record_end, r);
     rondo__stream_record(stream, &r->recorder, 0);
 }
