@@ -11,6 +11,10 @@ int cli_model_open(const cli_options *options, cli_model *model) {
     rondo_status status = cli_instance(options, options->quiet ? RONDO_LOG_ERROR : RONDO_LOG_WARNING, &model->instance);
     const char *name = options->device ? options->device : "cpu";
     if (!status) status = rondo_device_open(model->instance, name, options->settings, &model->device);
+    if (status && options->settings && rondo_status_code(status) == RONDO_CODE_INVALID_ARGUMENT) {
+        (void)cli_report(status);
+        return CLI_USAGE; /* the settings are on the command line */
+    }
     if (status &&
         (rondo_status_code(status) == RONDO_CODE_NOT_FOUND || rondo_status_code(status) == RONDO_CODE_OUT_OF_RANGE)) {
         (void)cli_report(status);
@@ -105,12 +109,33 @@ static int open_size(const cli_options *options, const cli_model *model, uint32_
     return code;
 }
 
+/* A size on the command line that says otherwise than the file is a mistake in one of them. */
+static int check_given_sizes(const cli_options *options, const cli_model *model, uint32_t index, const char *name) {
+    const rondo_tensor_view *view = rondo_tensor_get_view(model->inputs[index].host);
+    size_t key_size = strlen(name) + 24;
+    char *key = cli_allocate(key_size, 1);
+    int code = CLI_DONE;
+    for (int32_t d = 0; d < view->rank && code == CLI_DONE; ++d) {
+        int64_t size;
+        snprintf(key, key_size, "%s.%d", name, (int)d);
+        const char *value = find_pair(options->dims, options->dim_count, key);
+        if (value && (!cli_parse_i64(value, &size) || size != view->shape[d]))
+            code = cli_usage("--dim %s=%s: the file of input '%s' has %lld there", key, value, name,
+                             (long long)view->shape[d]);
+    }
+    free(key);
+    return code;
+}
+
 static int make_input(const cli_options *options, cli_model *model, uint32_t index, const rondo_tensor_info *info) {
     const char *file = find_pair(options->inputs, options->input_count, info->name);
     const char *set = find_pair(options->sets, options->set_count, info->name);
     rondo_tensor **host = &model->inputs[index].host;
     if (file && set) return cli_usage("input '%s' has both --input and --set", info->name);
-    if (file) return cli_npy_read(model->instance, file, host);
+    if (file) {
+        int code = cli_npy_read(model->instance, file, host);
+        return code == CLI_DONE ? check_given_sizes(options, model, index, info->name) : code;
+    }
     if (!set && !options->random)
         return cli_usage("input '%s' is not given: --input %s=FILE.npy, --set %s=VALUE or --random SEED", info->name,
                          info->name, info->name);

@@ -2,9 +2,11 @@
  *
  * numpy's array files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -111,23 +113,26 @@ static uint64_t fortran_place(const npy_header *header, uint64_t index) {
     return place;
 }
 
+/* Opened without waiting, so that a pipe nobody writes to is refused like any other thing that is no file. */
 static int read_file(const char *path, uint8_t **out_bytes, size_t *out_size) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return cli_fail(CLI_BAD_DATA, "%s: %s", path, strerror(errno));
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return cli_fail(CLI_BAD_DATA, "%s: %s", path, strerror(errno));
     struct stat info;
+    FILE *file = NULL;
     int code = CLI_DONE;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode) || !(file = fdopen(descriptor, "rb"))) {
         code = cli_fail(CLI_BAD_DATA, "%s: not a regular file", path);
+        close(descriptor);
+        return code;
+    }
+    size_t size = (size_t)info.st_size;
+    uint8_t *bytes = cli_allocate(size, 1);
+    if (fread(bytes, 1, size, file) != size) {
+        code = cli_fail(CLI_BAD_DATA, "%s: cannot be read to its end", path);
+        free(bytes);
     } else {
-        size_t size = (size_t)info.st_size;
-        uint8_t *bytes = cli_allocate(size, 1);
-        if (fread(bytes, 1, size, file) != size) {
-            code = cli_fail(CLI_BAD_DATA, "%s: cannot be read to its end", path);
-            free(bytes);
-        } else {
-            *out_bytes = bytes;
-            *out_size = size;
-        }
+        *out_bytes = bytes;
+        *out_size = size;
     }
     fclose(file);
     return code;

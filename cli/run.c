@@ -52,6 +52,36 @@ static int write_output(const cli_model *model, const char *folder, uint32_t ind
     return cli_npy_write(*out_temporary, rondo_tensor_get_view(model->outputs[index].host));
 }
 
+/* A rename can fail for one file when others are in place already. So what it would fail on is looked for first, and what
+ * stood there is kept aside until all are in place. */
+static int put_in_place(char **temporary, char **final, uint32_t count) {
+    int code = CLI_DONE;
+    char **before = cli_allocate(count, sizeof *before);
+    uint32_t done = 0;
+    for (; done < count && code == CLI_DONE; ++done) {
+        size_t size = strlen(final[done]) + 8;
+        before[done] = cli_allocate(size, 1);
+        snprintf(before[done], size, "%s.before", final[done]);
+        struct stat info;
+        bool folder = lstat(final[done], &info) == 0 && S_ISDIR(info.st_mode);
+        if (folder) errno = EISDIR;
+        else if (rename(final[done], before[done]) != 0 && errno != ENOENT) folder = true;
+        if (folder || rename(temporary[done], final[done]) != 0)
+            code = cli_fail(CLI_BAD_DATA, "%s: %s", final[done], strerror(errno));
+    }
+    for (uint32_t i = 0; i < done; ++i) {
+        if (code == CLI_DONE) {
+            (void)unlink(before[i]);
+        } else {
+            if (i + 1 < done) (void)unlink(final[i]); /* the last one is what failed */
+            (void)rename(before[i], final[i]);
+        }
+        free(before[i]);
+    }
+    free(before);
+    return code;
+}
+
 /* All files are written under other names first and renamed when the last one is whole. */
 static int write_outputs(const cli_model *model, const char *folder) {
     bool made = mkdir(folder, 0777) == 0;
@@ -65,8 +95,7 @@ static int write_outputs(const cli_model *model, const char *folder) {
             if (strcmp(final[i], final[k]) == 0)
                 code = cli_fail(CLI_BAD_DATA, "two outputs would both be %s", final[i]);
     }
-    for (uint32_t i = 0; i < count && code == CLI_DONE; ++i)
-        if (rename(temporary[i], final[i]) != 0) code = cli_fail(CLI_BAD_DATA, "%s: %s", final[i], strerror(errno));
+    if (code == CLI_DONE) code = put_in_place(temporary, final, count);
     for (uint32_t i = 0; i < count; ++i) {
         if (code != CLI_DONE && temporary[i]) (void)unlink(temporary[i]);
         free(temporary[i]);

@@ -59,7 +59,8 @@ RONDO_MUST_USE rondo_status rondo__memory_create(rondo_device *device, rondo__me
 void rondo__memory_destroy(rondo__memory *memory);
 
 /* Resolves [address, address + length) (length 0: to the end) and makes `watcher` a watcher of the allocation, once.
- * Not ours: succeeds with base 0. Beyond the end of its allocation: OUT_OF_RANGE (memory). The allocations that a watcher
+ * Not ours: succeeds with base 0. Freed, in a segment that is still ours: STALE (memory). Beyond the end of its allocation: OUT_OF_RANGE
+ * (memory). The allocations that a watcher
  * met last cost it a few nanoseconds; one watcher is used by one thread at a time. A null watcher only looks. */
 RONDO_MUST_USE rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint64_t length,
                                                   rondo__memory_watcher *watcher,

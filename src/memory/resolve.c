@@ -49,9 +49,20 @@ static const rondo__block *resolve_next(rondo__memory *memory, uint64_t address,
     return NULL;
 }
 
-/* Not ours, unless the range runs into one of ours. */
+/* In no live block. Memory that was given back is known as ours while its segment is, and is never taken for somebody
+ * else's. Else it is not ours, unless the range runs into one of ours. */
 static rondo_status resolve_foreign(rondo__memory *memory, uint64_t address, uint64_t length,
                                     rondo__memory_reference *out_reference) {
+    const rondo__block *inside = rondo__cache_at(&memory->cache, address);
+    if (!inside) inside = rondo__cache_at(&memory->pinned, address);
+    if (inside && inside->state == RONDO__BLOCK_LIVE) {
+        return resolve_past_end(memory, address, length, inside->allocation.base, inside->allocation.size);
+    }
+    if (inside) {
+        return RONDO__FAIL(STALE, MEMORY,
+                           "device '%s': 0x%llx lies in memory that was freed: name memory that is allocated",
+                           memory->device->properties.name, (unsigned long long)address);
+    }
     const rondo__block *next = resolve_next(memory, address, length);
     if (next) return resolve_past_end(memory, address, length, next->allocation.base, next->allocation.size);
     *out_reference = (rondo__memory_reference){0, 0, 0};

@@ -84,6 +84,9 @@ class Hostile(unittest.TestCase):
         head = b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999), }"
         self.refused([1], "run", path, *others, "--input", f"input={self.write('claim.npy', head.ljust(90))}", part="claim.npy")
         self.refused([1], "run", path, *others, "--input", f"input={self.folder / 'absent.npy'}", part="absent.npy")
+        os.mkfifo(self.folder / "pipe")
+        self.refused([1], "run", path, *others, "--input", f"input={self.folder / 'pipe'}", part="regular file")
+        self.refused([2], "run", path, *others, "--input", f"input={good}", "--dim", "input.1=8", part="input.1=8")
 
     def test_the_rate_decides_a_branch_and_must_be_known(self):
         path = model("silero_vad.onnx")
@@ -102,6 +105,7 @@ class Hostile(unittest.TestCase):
         self.refused([3], "run", "a", "--device", "warp9", part="warp9")
         self.refused([3], "run", "a", "--device", "sim:7", part="sim")
         self.refused([3], "run", "a", "--threads", "2", part="threads")
+        self.refused([2], "run", "a", "--device", "sim", "--settings", "colour=red", part="colour")
         self.refused([3], "compile", "a", part="compile")
         self.refused([2], "conformance", part="--device")
         self.assertEqual(rondo().returncode, 2)
@@ -123,7 +127,12 @@ class Hostile(unittest.TestCase):
         out = self.folder / "out"
         (out / "stateN.npy" / "x").mkdir(parents=True)
         self.refused([1], "run", path, *SIZES, "--output-dir", out)
-        self.assertEqual([p.name for p in out.iterdir() if p.name.endswith(".part")], [])
+        self.assertEqual([p.name for p in out.iterdir()], ["stateN.npy"])
+        # What stood there before is there again.
+        (out / "output.npy").write_bytes(b"before")
+        self.refused([1], "run", path, *SIZES, "--output-dir", out)
+        self.assertEqual(sorted(p.name for p in out.iterdir()), ["output.npy", "stateN.npy"])
+        self.assertEqual((out / "output.npy").read_bytes(), b"before")
 
     def test_device_full(self):
         done = rondo("info", model("silero_vad.onnx"), "--json")
