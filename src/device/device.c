@@ -95,6 +95,7 @@ static void device_destroy(rondo_device *device) {
     rondo__buffer_deinit(&device->prepared);
     if (device->handle) device->table->close(device->handle);
     rondo__string_free(&allocator, device->settings);
+    rondo__mutex_deinit(&device->flights_mutex);
     rondo__mutex_deinit(&device->captures_mutex);
     rondo__mutex_deinit(&device->mutex);
     rondo__free(&allocator, device, sizeof *device);
@@ -153,6 +154,7 @@ static rondo_status device_make(rondo__registry *registry, rondo_instance *insta
     device->log = registry->log;
     rondo__mutex_init(&device->mutex);
     rondo__mutex_init(&device->captures_mutex);
+    rondo__mutex_init(&device->flights_mutex);
     rondo__buffer_init(&device->prepared, &device->allocator, sizeof(rondo__prepared_kernel), RONDO__PREPARED_MAX);
     rondo_status status = device_connect(device, registry, entry, index, settings);
     if (status) {

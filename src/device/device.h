@@ -63,6 +63,15 @@ struct rondo__recorder {
     rondo__recorder *next; /* of them */
 };
 
+/* A run that may still be going on, so that whoever overwrites what it uses, on another stream, comes after it. What
+ * `uses` looks at stays as it is while the flight is there; it takes no lock. */
+typedef struct rondo__flight rondo__flight;
+struct rondo__flight {
+    rondo__flight *next, *previous;
+    uint64_t stream; /* id of the stream that it went to */
+    bool (*uses)(const rondo__flight *flight, uint64_t address, uint64_t bytes);
+};
+
 struct rondo_stream {
     rondo__ref_count references;
     rondo_device *device;          /* retained, but for the default stream, which the device owns */
@@ -103,6 +112,8 @@ struct rondo_device {
     rondo__buffer prepared;                   /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
     rondo__mutex captures_mutex;              /* taken last of all */
     rondo__recorder *captures;                /* in progress; written under the mutex */
+    rondo__mutex flights_mutex;               /* as that */
+    rondo__flight *flights;                   /* on devices that are not inline; written under the mutex */
 };
 
 static inline bool rondo__device_is_inline(const rondo_device *device) {
@@ -197,6 +208,18 @@ rondo__recorder *rondo__device_capture(rondo_device *device, uint64_t id);
 /* Asks every capture in progress whether the calling thread may make a call that could break it. Those that say no are
  * invalid, and the first refusal is returned. */
 RONDO_MUST_USE rondo_status rondo__device_unsafe(rondo_device *device, const char *what);
+
+/* flight.c. A flight is begun once, and ended before what it uses changes. */
+void rondo__device_flight_begin(rondo_device *device, rondo__flight *flight);
+void rondo__device_flight_end(rondo_device *device, rondo__flight *flight);
+/* The stream goes behind the runs on other streams that use a byte of the range. */
+RONDO_MUST_USE rondo_status rondo__stream_await_flights(rondo_stream *stream, uint64_t address, uint64_t bytes);
+static inline bool rondo__device_has_flights(const rondo_device *device) {
+    return __atomic_load_n(&device->flights, __ATOMIC_RELAXED) != NULL;
+}
+/* The stream of that number, with a reference; null when it is gone or going: then it has finished. */
+rondo_stream *rondo__stream_of_id(rondo_device *device, uint64_t id);
+void rondo__stream_let_go(rondo_stream *stream);
 
 /* Backend calls without looking at the recorder or at the arguments: for replay. Where the backend has no execute_list,
  * the list goes entry by entry and the backend learns no lengths: the arguments pass as values. Who knows them uses the

@@ -65,8 +65,9 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
     if (!enqueue_range_is_good(from, bytes)) return enqueue_bad_range(what, "source", from, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
-    return recorder ? recorder->table->copy(recorder, stream, to, from, bytes, kind)
-                    : rondo__stream_copy(stream, to, from, bytes, kind);
+    if (recorder) return recorder->table->copy(recorder, stream, to, from, bytes, kind);
+    if (rondo__device_has_flights(stream->device)) RONDO__TRY(rondo__stream_await_flights(stream, to, bytes));
+    return rondo__stream_copy(stream, to, from, bytes, kind);
 }
 
 rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t value, uint64_t bytes) {
@@ -76,8 +77,9 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t 
     if (!bytes) return RONDO_OK;
     if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
-    return recorder ? recorder->table->fill(recorder, stream, to, value, bytes)
-                    : rondo__stream_fill(stream, to, value, bytes);
+    if (recorder) return recorder->table->fill(recorder, stream, to, value, bytes);
+    if (rondo__device_has_flights(stream->device)) RONDO__TRY(rondo__stream_await_flights(stream, to, bytes));
+    return rondo__stream_fill(stream, to, value, bytes);
 }
 
 rondo_status rondo_stream_host_call(rondo_stream *stream, rondo_host_function function, void *user) {

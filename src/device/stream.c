@@ -216,6 +216,15 @@ rondo_status rondo__stream_host_call(rondo_stream *stream, rondo_host_function f
     return status;
 }
 
+rondo_stream *rondo__stream_of_id(rondo_device *device, uint64_t id) {
+    rondo_stream *stream = stream_after(device, id - 1u);
+    if (!stream || stream->id == id) return stream;
+    stream_drop(stream);
+    return NULL;
+}
+
+void rondo__stream_let_go(rondo_stream *stream) { stream_drop(stream); }
+
 static rondo_status stream_wait(rondo_stream *stream) {
     stream_enter(stream);
     rondo_status status = stream->device->table->stream->synchronize(stream->handle);

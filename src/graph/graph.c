@@ -40,6 +40,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     rondo__buffer_init(&graph->generators, &graph->allocator, sizeof(rondo__rng_use), UINT32_MAX - 1u);
     rondo__buffer_init(&graph->slots, &graph->allocator, sizeof(rondo__graph_slot), UINT32_MAX - 1u);
     rondo__ticket_init(&graph->ticket, device);
+    graph->ticket.flight.uses = rondo__graph_uses;
     *out_graph = graph;
     return RONDO_OK;
 }

@@ -145,6 +145,9 @@ void rondo__graph_free_generators(rondo_graph *graph);
 /* Before a replay: seed and offset of each, which it moves on. */
 RONDO_MUST_USE rondo_status rondo__graph_write_cells(rondo_graph *graph, rondo_stream *stream);
 
+/* slots.c: whether a replay may touch a byte of the range. */
+bool rondo__graph_uses(const rondo__flight *flight, uint64_t address, uint64_t bytes);
+
 /* capture.c */
 /* What the stream still had to do is waited for; a failure of it stays with the stream. */
 void rondo__graph_settle(rondo_stream *stream);

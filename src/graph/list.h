@@ -120,6 +120,8 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
 /* The first argument whose allocation is no longer alive: STALE (memory), naming node, argument, address and why.
  * Null when all are alive. */
 rondo_status rondo__call_list_explain_stale(const rondo__call_list *list);
+/* Whether a byte of the range is in an allocation that some argument is in. */
+bool rondo__call_list_mentions(const rondo__call_list *list, uint64_t address, uint64_t bytes);
 void rondo__call_list_counts(const rondo__call_list *list, uint64_t *out_by_kind /* RONDO__LIST_KINDS */);
 bool rondo__call_list_unverified(const rondo__call_list *list);
 

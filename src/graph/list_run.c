@@ -240,6 +240,14 @@ rondo_status rondo__call_list_explain_stale(const rondo__call_list *list) {
     return RONDO_OK;
 }
 
+bool rondo__call_list_mentions(const rondo__call_list *list, uint64_t address, uint64_t bytes) {
+    for (uint32_t i = RONDO__LIST_REFERENCE_FIRST; i < list->references.count; i++) {
+        const rondo__memory_reference *r = RONDO__BUFFER_AT(&list->references, const rondo__memory_reference, i);
+        if (address < r->base ? r->base - address < bytes : address - r->base < r->size) return true;
+    }
+    return false;
+}
+
 void rondo__call_list_counts(const rondo__call_list *list, uint64_t *out_by_kind) {
     memcpy(out_by_kind, list->counts, sizeof list->counts);
 }

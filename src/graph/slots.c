@@ -8,6 +8,8 @@
  */
 #include "graph/graph.h"
 
+#include <stddef.h>
+
 rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *address, uint64_t length,
                                       uint32_t access, rondo_slot_policy policy) {
     uint64_t start = (uint64_t)(uintptr_t)address, end;
@@ -186,6 +188,20 @@ static bool slots_in_use(const rondo_graph *graph, uint32_t slot) {
     bool covered;
     if (s->policy == RONDO_SLOT_COPY) return s->copy_in || s->copy_out;
     return rondo__call_list_slot_mentions(graph->list, slot, &covered) != 0;
+}
+
+static bool slots_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+    return a < b ? b - a < a_bytes : a - b < b_bytes;
+}
+
+bool rondo__graph_uses(const rondo__flight *flight, uint64_t address, uint64_t bytes) {
+    const rondo_graph *graph =
+        (const rondo_graph *)(const void *)((const char *)flight - offsetof(rondo_graph, ticket.flight));
+    for (uint32_t i = 0; i < graph->slots.count; i++) {
+        const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
+        if (slots_meet(address, bytes, slot->bound, slot->length) && slots_in_use(graph, i)) return true;
+    }
+    return rondo__call_list_mentions(graph->list, address, bytes);
 }
 
 rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {

@@ -12,9 +12,23 @@ rondo_status rondo__ticket_prepare(rondo__ticket *ticket) {
     return rondo_event_create(ticket->device, &ticket->event);
 }
 
+/* It is over, or goes elsewhere. */
+static void ticket_land(rondo__ticket *ticket) {
+    if (ticket->flying && ticket->flight.uses) rondo__device_flight_end(ticket->device, &ticket->flight);
+    ticket->flying = false;
+}
+
+static void ticket_fly(rondo__ticket *ticket, const rondo_stream *stream) {
+    if (ticket->flying && ticket->stream == stream->id) return;
+    ticket_land(ticket);
+    ticket->stream = ticket->flight.stream = stream->id;
+    ticket->flying = true;
+    if (ticket->flight.uses) rondo__device_flight_begin(ticket->device, &ticket->flight);
+}
+
 rondo_status rondo__ticket_wait_flying(rondo__ticket *ticket) {
     RONDO__TRY_NOTE(rondo_event_synchronize(ticket->event), "while waiting for the last run in flight");
-    ticket->flying = false;
+    ticket_land(ticket);
     return RONDO_OK;
 }
 
@@ -38,7 +52,7 @@ void rondo__ticket_deinit(rondo__ticket *ticket) {
     if (ticket->flying) ticket_wait_anyhow(ticket);
     rondo_event_release(ticket->event);
     ticket->event = NULL;
-    ticket->flying = false;
+    ticket_land(ticket);
 }
 
 rondo_status rondo__ticket_order(rondo__ticket *ticket, rondo_stream *stream) {
@@ -51,11 +65,10 @@ rondo_status rondo__ticket_record(rondo__ticket *ticket, rondo_stream *stream) {
     rondo_status status = rondo_event_record(ticket->event, stream);
     if (status) {
         /* The run is on its way and nothing marks its end: wait for it here rather than lose it. */
-        ticket->flying = false;
+        ticket_land(ticket);
         status = rondo__status_note(status, "after the run was enqueued");
         return rondo__status_first(rondo_stream_synchronize(stream), status); /* the run's own failure comes first */
     }
-    ticket->stream = stream->id;
-    ticket->flying = true;
+    ticket_fly(ticket, stream);
     return RONDO_OK;
 }

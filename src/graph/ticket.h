@@ -10,6 +10,7 @@
 #include "device/device.h"
 
 typedef struct rondo__ticket {
+    rondo__flight flight; /* its `uses` is the owner's, or null: then nobody is told */
     rondo_device *device; /* not retained: the owner of the ticket does */
     rondo_event *event;   /* null on inline devices, and until prepared */
     uint64_t stream;      /* id of the stream that the last run went to */
