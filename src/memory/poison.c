@@ -48,7 +48,8 @@ static void poison_tell(const rondo__cache *cache, const rondo__block *block, ui
         (block->stream == RONDO__NO_STREAM || rondo__device_is_inline(device))) {
         device->table->memory->on_reuse(device->handle, block->allocation.base, bytes, given);
     }
-    if (!given) poison_asan(cache, block->allocation.base, bytes, false);
+    /* A freed block of a private pool is a temporary: the graphs of the pool use it at each replay. */
+    if (!given && block->segment->pool == &cache->own) poison_asan(cache, block->allocation.base, bytes, false);
 }
 
 void rondo__poison_tell_given(const rondo__cache *cache, const rondo__block *block) {
