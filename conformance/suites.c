@@ -17,6 +17,10 @@
     X(conf_suite_stale)   \
     X(conf_suite_failure) \
     X(conf_suite_replay)  \
+    X(conf_suite_mode)    \
+    X(conf_suite_fork)    \
+    X(conf_suite_child)   \
+    X(conf_suite_random)  \
     X(conf_suite_thread)
 
 #define X(suite) extern const conf_suite suite;
