@@ -39,10 +39,10 @@ typedef struct cli_options {
 /* Prints "rondo: <code> (<layer>): <message>" and a line a note on standard error, releases the status, and returns the
  * exit code that fits it best. Null returns CLI_DONE. */
 int cli_report(rondo_status status);
-/* Prints one line on standard error and returns CLI_USAGE. */
-int cli_usage(const char *format, ...) RONDO_PRINTF(1, 2);
 /* A status of the tool's own is just a line and an exit code. */
 int cli_fail(int exit_code, const char *format, ...) RONDO_PRINTF(2, 3);
+/* A mistake of the command line. */
+#define cli_usage(...) cli_fail(CLI_USAGE, __VA_ARGS__)
 /* rondo_write_function over a FILE *. */
 int32_t cli_write(void *user, const char *data, size_t size);
 /* An instance whose log goes to standard error, from that level up. */

@@ -30,16 +30,6 @@ int cli_report(rondo_status status) {
     return exit_code;
 }
 
-int cli_usage(const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    fputs("rondo: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return CLI_USAGE;
-}
-
 int cli_fail(int exit_code, const char *format, ...) {
     va_list list;
     va_start(list, format);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/sized.h"
 #include "compile/pass.h"
 
 /* Scratch of one compilation. */
@@ -52,14 +53,7 @@ static rondo_status compile_run(rondo__compile_state *state, bool plan_wanted) {
 static rondo_status compile_options(const rondo_compile_options *given, rondo_compile_options *out) {
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
     uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
-    if (given) {
-        if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, NONE,
-                               "rondo_compile_options: struct_size is 0: start with its _INIT macro");
-        }
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
-        options.struct_size = (uint32_t)sizeof options;
-    }
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", given, &options, sizeof options));
     if (options.flags & ~known) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: unknown flags %#x", options.flags & ~known);
     }

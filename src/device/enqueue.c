@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The public side of a stream: arguments are looked at here, once, for recorders and backends alike. */
+#include "base/sized.h"
 #include "device/device.h"
 
 #include <string.h>
@@ -108,14 +109,9 @@ rondo_status rondo_stream_query(rondo_stream *stream, bool *out_done) {
 rondo_status rondo_stream_capture_status(rondo_stream *stream, rondo_capture_status *out_status) {
     rondo_capture_status own = RONDO_CAPTURE_STATUS_INIT;
     if (!stream) return enqueue_no_stream("rondo_stream_capture_status");
-    if (!out_status || out_status->struct_size == 0) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
-                           "rondo_stream_capture_status: the answer is null or its struct_size "
-                           "is not set");
-    }
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_INPUT, "rondo_capture_status", out_status));
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) recorder->table->status(recorder, &own);
-    own.struct_size = out_status->struct_size;
-    memcpy(out_status, &own, own.struct_size < sizeof own ? own.struct_size : sizeof own);
+    rondo__sized_write(&own, sizeof own, out_status);
     return RONDO_OK;
 }

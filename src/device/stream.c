@@ -5,6 +5,7 @@
  * A backend never sees two calls on one stream at once. On an inline device only the stream's own thread calls; on
  * others freeing memory waits for everybody's streams, so each call there takes the stream's mutex. The mutex is
  * recursive: a host function that calls back on its own stream reaches the backend, which refuses it by name. */
+#include "base/sized.h"
 #include "device/device.h"
 
 /* ------------------------------------------------------------------------------------------------- life */
@@ -96,15 +97,10 @@ void rondo__stream_close(rondo_stream *stream) {
 
 rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options, rondo_stream **out_stream) {
     rondo_stream_options own = RONDO_STREAM_OPTIONS_INIT;
-    if (!device || !out_stream || (options && options->struct_size == 0)) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
-                           "a stream needs a device, options with their struct_size or none, "
-                           "and a place for the stream");
+    if (!device || !out_stream) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a stream needs a device and a place to be put");
     }
-    if (options) {
-        size_t size = options->struct_size < sizeof own ? options->struct_size : sizeof own;
-        __builtin_memcpy(&own, options, size);
-    }
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_INPUT, "rondo_stream_options", options, &own, sizeof own));
     return rondo__stream_open(device, own.flags, own.priority, false, out_stream);
 }
 

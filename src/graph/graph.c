@@ -2,20 +2,16 @@
  *
  * A graph's life, and the plain questions about it. */
 #include "graph/graph.h"
+#include "base/sized.h"
 
 #include <string.h>
-
-static size_t graph_struct_size(uint32_t given, size_t full) { return given < full ? given : full; }
 
 rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options, rondo_graph **out_graph) {
     rondo_graph_options all = RONDO_GRAPH_OPTIONS_INIT;
     void *memory;
     if (!device || !out_graph)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "a graph needs a device and a place to be put");
-    if (options && options->struct_size < sizeof options->struct_size)
-        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph options with struct_size %u: use RONDO_GRAPH_OPTIONS_INIT",
-                           (unsigned)options->struct_size);
-    if (options) memcpy(&all, options, graph_struct_size(options->struct_size, sizeof all));
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_CAPTURE, "rondo_graph_options", options, &all, sizeof all));
     if (!(device->properties.capabilities & RONDO_DEVICE_GRAPH_CAPABLE))
         return RONDO__FAIL(UNSUPPORTED, CAPTURE, "device '%s:%d' has no graphs", device->properties.name,
                            (int)device->properties.index);
@@ -96,11 +92,10 @@ rondo_status rondo_graph_pool(rondo_graph *graph, rondo_pool_id *out_pool) {
 rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info) {
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
     uint64_t counts[RONDO__LIST_KINDS];
-    if (!graph || !out_info || out_info->struct_size < sizeof out_info->struct_size)
-        return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "get_info needs a graph and an info with RONDO_GRAPH_INFO_INIT");
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "get_info without a graph");
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_CAPTURE, "rondo_graph_info", out_info));
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_INFO));
     rondo__call_list_counts(graph->list, counts);
-    info.struct_size = out_info->struct_size;
     info.state = rondo__graph_state_of(graph);
     info.nodes = rondo__call_list_count(graph->list);
     info.empty = info.nodes == 0;
@@ -121,6 +116,6 @@ rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info
     info.bytes = sizeof *graph + (uint64_t)graph->slots.capacity * sizeof(rondo__graph_slot) +
                  rondo__call_list_bytes(graph->list);
     info.replays = graph->replays;
-    memcpy(out_info, &info, graph_struct_size(info.struct_size, sizeof info));
+    rondo__sized_write(&info, sizeof info, out_info);
     return RONDO_OK;
 }

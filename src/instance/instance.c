@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/instance.h"
+#include "base/sized.h"
 #include "instance/embedded.h"
 #include "memory/memory.h"
 
@@ -36,14 +37,7 @@ static rondo_status instance_load(rondo__registry *registry, const rondo_instanc
 
 /* `options` holds the defaults. */
 static rondo_status instance_read_options(const rondo_instance_options *given, rondo_instance_options *options) {
-    if (given) {
-        if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, INPUT,
-                               "instance options need their struct_size: start from "
-                               "RONDO_INSTANCE_OPTIONS_INIT");
-        }
-        __builtin_memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
-    }
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_INPUT, "rondo_instance_options", given, options, sizeof *options));
     if (options->plugin_count && !options->plugins) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "instance options count %u plugins and list none",
                            options->plugin_count);

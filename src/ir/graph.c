@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/instance.h"
+#include "base/sized.h"
 #include "ir/private.h"
 
 #define IR_GRAPH_ARENA_MAX (SIZE_MAX / 2u)
@@ -221,18 +222,15 @@ static void ir_graph_count(const rondo_ir_graph *graph, rondo_ir_graph_info *inf
 }
 
 rondo_status rondo_ir_graph_get_info(const rondo_ir_graph *graph, rondo_ir_graph_info *out_info) {
-    if (!graph || !out_info || !out_info->struct_size) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a graph and an info with its struct_size are needed");
-    }
+    if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a graph and an info with its struct_size are needed");
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_INPUT, "rondo_ir_graph_info", out_info));
     rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;
     info.inputs = (uint32_t)graph->inputs.count;
     info.outputs = (uint32_t)graph->outputs.count;
     info.name = graph->name;
     info.opset = graph->opset;
     ir_graph_count(graph, &info);
-    uint32_t size = out_info->struct_size;
-    memcpy(out_info, &info, size < sizeof info ? size : sizeof info);
-    out_info->struct_size = size;
+    rondo__sized_write(&info, sizeof info, out_info);
     return RONDO_OK;
 }
 

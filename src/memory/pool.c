@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "memory/table.h"
 
 /* ------------------------------------------------------------------------------------------------ looking up */
@@ -141,12 +142,8 @@ rondo__pool *rondo__cache_find_diversion(rondo__cache *cache, const rondo__reque
 
 static rondo_status pool_filter(const rondo__cache *cache, const rondo_memory_filter *filter, rondo__diversion *out) {
     rondo_memory_filter own = RONDO_MEMORY_FILTER_INIT;
-    if (!filter || !filter->struct_size) {
-        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
-                           "a diversion needs a filter that starts from "
-                           "RONDO_MEMORY_FILTER_INIT");
-    }
-    memcpy(&own, filter, filter->struct_size < sizeof own ? filter->struct_size : sizeof own);
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_MEMORY, "rondo_memory_filter", filter));
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_MEMORY, "rondo_memory_filter", filter, &own, sizeof own));
     out->kind = own.kind;
     switch (own.kind) {
     case RONDO_MEMORY_FILTER_THREAD: out->value = rondo__thread_id(); return RONDO_OK;

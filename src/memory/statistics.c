@@ -3,24 +3,19 @@
  * Figures that are kept as things happen, so that asking costs nothing; and the settings. */
 #include <string.h>
 
+#include "base/sized.h"
 #include "memory/classes.h"
 #include "memory/table.h"
 
 static rondo_status statistics_of(rondo__cache *cache, rondo_pool_id id, rondo_memory_statistics *out_statistics) {
     rondo__pool *pool = NULL;
-    uint32_t size = out_statistics->struct_size;
-    if (!size) {
-        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
-                           "the statistics' struct_size is 0: start from "
-                           "RONDO_MEMORY_STATISTICS_INIT");
-    }
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_MEMORY, "rondo_memory_statistics", out_statistics));
     rondo__mutex_lock(&cache->memory->mutex);
     rondo__cache_wake(cache);
     rondo_status status = rondo__cache_find_pool(cache, id, &pool);
     if (!status) {
-        rondo_memory_statistics found = pool == &cache->own ? cache->total : pool->counts;
-        found.struct_size = size;
-        memcpy(out_statistics, &found, size < sizeof found ? size : sizeof found);
+        const rondo_memory_statistics *found = pool == &cache->own ? &cache->total : &pool->counts;
+        rondo__sized_write(found, sizeof *found, out_statistics);
     }
     rondo__mutex_unlock(&cache->memory->mutex);
     return status;
@@ -62,13 +57,9 @@ static rondo_status statistics_bad_settings(const rondo_memory_settings *s) {
 
 rondo_status rondo_memory_configure(rondo_device *device, const rondo_memory_settings *settings) {
     rondo_memory_settings own = RONDO_MEMORY_SETTINGS_INIT;
-    if (!device || !settings || !settings->struct_size) {
-        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
-                           "rondo_memory_configure needs a device, and settings that start from "
-                           "RONDO_MEMORY_SETTINGS_INIT");
-    }
-    memcpy(&own, settings, settings->struct_size < sizeof own ? settings->struct_size : sizeof own);
-    own.struct_size = sizeof own;
+    if (!device) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "rondo_memory_configure needs a device");
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_MEMORY, "rondo_memory_settings", settings));
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_MEMORY, "rondo_memory_settings", settings, &own, sizeof own));
     RONDO__TRY(statistics_bad_settings(&own));
     rondo__mutex_lock(&device->memory->mutex);
     device->memory->cache.settings = own;

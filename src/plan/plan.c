@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/sized.h"
 
 /* An arena block header or a handful of names is nothing; a plan of more than this many bytes of description is not
  * one that a model needs. Constants are not in it. */
@@ -41,17 +42,9 @@ void rondo_plan_release(rondo_plan *plan) {
     rondo__free(&allocator, plan, sizeof(rondo_plan));
 }
 
-/* Structs of callers that were compiled with fewer fields get as many as they know. */
-static rondo_status plan_copy_out(void *out, uint32_t size, const void *full, size_t full_size, const char *what) {
-    if (size == 0) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "%s: struct_size is 0: start with its _INIT macro", what);
-    size_t copied = size < full_size ? size : full_size;
-    memcpy(out, full, copied);
-    memcpy(out, &size, sizeof size);
-    return RONDO_OK;
-}
-
 rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_info) {
-    if (!plan || !out_info) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_plan_get_info: plan or out_info is null");
+    if (!plan) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_plan_get_info: plan is null");
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_NONE, "rondo_plan_info", out_info));
     rondo_plan_info info = RONDO_PLAN_INFO_INIT;
     info.segments = plan->segment_count;
     info.nodes_in = plan->nodes_in;
@@ -60,7 +53,8 @@ rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_in
     info.outputs = plan->output_count;
     info.arena_bytes = plan->arena_bytes;
     info.weight_bytes = plan->constant_bytes;
-    return plan_copy_out(out_info, out_info->struct_size, &info, sizeof info, "rondo_plan_info");
+    rondo__sized_write(&info, sizeof info, out_info);
+    return RONDO_OK;
 }
 
 static rondo_status plan_port_info(const rondo__plan_port *ports, uint32_t count, const char *what, uint32_t index,

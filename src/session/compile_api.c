@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/instance.h"
+#include "base/sized.h"
 #include "compile/compile.h"
 #include "device/device.h"
 
@@ -39,9 +40,9 @@ rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph
     if (!instance || !graph) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile: instance or graph is null");
     const rondo__instance_base *base = rondo__instance_base_of(instance);
     rondo__registry *registry = rondo__instance_registry(instance);
-    size_t reach = offsetof(rondo_compile_options, catalogues) + sizeof options->catalogues;
-    const char *names = options && options->struct_size >= reach ? options->catalogues : NULL;
-    if (!names) names = COMPILE_API_TARGET;
+    rondo_compile_options known = RONDO_COMPILE_OPTIONS_INIT;
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", options, &known, sizeof known));
+    const char *names = known.catalogues ? known.catalogues : COMPILE_API_TARGET;
     rondo__kernel_set kernels, folder = {.count = 1};
     RONDO__TRY(compile_api_catalogues(registry, names, &kernels));
     RONDO__TRY(rondo__registry_catalogue(registry, "ref", &folder.catalogues[0]));

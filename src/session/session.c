@@ -2,6 +2,7 @@
  *
  * A session's life, and the graphs in it under the caller's numbers. */
 #include "session/session.h"
+#include "base/sized.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,14 +37,7 @@ static void session_graph_destroy(rondo_session *session, rondo__session_graph *
 static rondo_status session_options(const rondo_session_options *given, rondo_session_options *out) {
     rondo_session_options options = RONDO_SESSION_OPTIONS_INIT;
     uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
-    if (given) {
-        if (given->struct_size == 0) {
-            return RONDO__FAIL(INVALID_ARGUMENT, NONE,
-                               "rondo_session_options: struct_size is 0: start with its _INIT macro");
-        }
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
-        options.struct_size = (uint32_t)sizeof options;
-    }
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_session_options", given, &options, sizeof options));
     if (options.flags & ~known) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: unknown flags %#x", options.flags & ~known);
     }
@@ -142,15 +136,11 @@ rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id) {
 
 rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_session_info *out_info) {
     rondo__session_graph *graph = NULL;
-    if (!session || !out_info || out_info->struct_size == 0) {
-        return RONDO__FAIL(INVALID_ARGUMENT, NONE,
-                           "rondo_session_get_info: session or out_info is null, or struct_size is 0");
-    }
+    if (!session) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_get_info: session is null");
+    RONDO__TRY(rondo__sized_check(RONDO_LAYER_NONE, "rondo_session_info", out_info));
     RONDO__TRY(rondo__session_find(session, id, &graph));
     rondo_session_info info = graph->info;
-    uint32_t size = out_info->struct_size;
     info.specialisations = (uint32_t)graph->specialisations.count;
-    info.struct_size = size;
-    memcpy(out_info, &info, size < sizeof info ? size : sizeof info);
+    rondo__sized_write(&info, sizeof info, out_info);
     return RONDO_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/instance.h"
+#include "base/sized.h"
 #include "import/onnx/onnx.h"
 
 enum { MODEL_IR_VERSION = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25 };
@@ -170,21 +171,11 @@ static rondo_status model_import(rondo_instance *instance, const char *name, con
     return status;
 }
 
-typedef struct model_options {
-    uint64_t file_bytes_max;
-    const char *external_root;
-} model_options;
-
-static model_options model_options_of(const rondo_onnx_options *options) {
-    model_options known = {RONDO__ONNX_FILE_MAX, NULL};
-    if (!options) return known;
-    size_t size = options->struct_size;
-    if (size >= offsetof(rondo_onnx_options, file_bytes_max) + sizeof options->file_bytes_max &&
-        options->file_bytes_max)
-        known.file_bytes_max = options->file_bytes_max;
-    if (size >= offsetof(rondo_onnx_options, external_root) + sizeof options->external_root)
-        known.external_root = options->external_root;
-    return known;
+static rondo_status model_options_of(const rondo_onnx_options *options, rondo_onnx_options *out_known) {
+    *out_known = (rondo_onnx_options)RONDO_ONNX_OPTIONS_INIT;
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_INPUT, "rondo_onnx_options", options, out_known, sizeof *out_known));
+    if (!out_known->file_bytes_max) out_known->file_bytes_max = RONDO__ONNX_FILE_MAX;
+    return RONDO_OK;
 }
 
 rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const rondo_onnx_options *options,
@@ -192,7 +183,8 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     if (!instance || !path || !out_graph)
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "import needs an instance, a path and a place for the graph");
     *out_graph = NULL;
-    model_options known = model_options_of(options);
+    rondo_onnx_options known;
+    RONDO__TRY(model_options_of(options, &known));
     const rondo__instance_base *base = rondo__instance_base_of(instance);
     rondo__onnx_file file;
     RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
@@ -211,7 +203,8 @@ rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "import needs an instance, data and a place for the graph");
     *out_graph = NULL;
     if (!name) name = "model in memory";
-    model_options known = model_options_of(options);
+    rondo_onnx_options known;
+    RONDO__TRY(model_options_of(options, &known));
     if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", name);
     if (size > known.file_bytes_max)
         return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %zu bytes; at most %llu are read", name, size,

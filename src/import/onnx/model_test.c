@@ -669,6 +669,18 @@ static void test_corrupted(rondo_test *t) {
     }
 }
 
+/* What the header promises of every struct that starts with its size. */
+static void test_options_need_their_size(rondo_test *t) {
+    importer in;
+    rondo_instance *instance = importer_init(&in, t);
+    rondo_onnx_options options = RONDO_ONNX_OPTIONS_INIT;
+    rondo_ir_graph *graph = NULL;
+    options.struct_size = 0;
+    T_FAILS(t, rondo_onnx_import_memory(instance, "m", "", 0, &options, &graph), INVALID_ARGUMENT,
+            "RONDO_ONNX_OPTIONS_INIT");
+    T_FAILS(t, rondo_onnx_import(instance, "m.onnx", &options, &graph), INVALID_ARGUMENT, "RONDO_ONNX_OPTIONS_INIT");
+}
+
 /* Anything quadratic in the nodes would not end before the test's limit. */
 static void test_many_nodes(rondo_test *t) {
     importer in;
@@ -693,4 +705,5 @@ RONDO_TEST_MAIN(T(test_small_model), T(test_kinds_of_types), T(test_names), T(te
                 T(test_absent_operands), T_PLAIN(test_arity), T(test_attributes), T(test_versions), T(test_not_a_model),
                 T(test_all_that_is_unsupported), T(test_functions_and_domains), T_PLAIN(test_many_unsupported),
                 T(test_order), T(test_scopes), T(test_branches_that_are_wrong), T(test_declared_and_real),
-                T_PLAIN(test_depth), T_PLAIN(test_cut_anywhere), T_PLAIN(test_corrupted), T_PLAIN(test_many_nodes))
+                T_PLAIN(test_depth), T_PLAIN(test_cut_anywhere), T_PLAIN(test_corrupted), T_PLAIN(test_many_nodes),
+                T(test_options_need_their_size))
