@@ -5,5 +5,6 @@
 
 #include <rondo/compiler.h>
 #include <rondo/runtime.h>
+#include <rondo/tree.h>
 
 #endif
