@@ -173,6 +173,7 @@ static rondo_status list_describe_all(rondo__call_list *list, uint64_t entry, co
                                       const rondo_argument *arguments, uint32_t count, uint32_t foreign,
                                       uint32_t *details) {
     char text[RONDO__LIST_NODE_TEXT];
+    rondo__list_intern_refresh(list);
     bool quick = !foreign && rondo__list_is_fresh(list);
     for (uint32_t i = 0; i < count; i++) {
         if (quick && rondo__list_recall(list, &arguments[i], &details[i])) continue;

@@ -33,8 +33,10 @@ void rondo__list_intern_deinit(rondo__call_list *list) {
     rondo__arena_deinit(&list->texts);
 }
 
+/* A program that frees a temporary behind each operator comes here as often, so the memo is not written over. */
 void rondo__list_intern_forget(rondo__call_list *list) {
-    memset(list->memo, 0, sizeof list->memo);
+    list->stamp += 4u;
+    if (!list->stamp) memset(list->memo, 0, sizeof list->memo);
     memset(list->recent, 0, sizeof list->recent);
 }
 
@@ -293,6 +295,6 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));
     if (!foreign)
         list->memo[rondo__list_memo_of(a->word, a->access)] =
-            (rondo__list_memo){a->word, a->length, a->access, *out_detail};
+            (rondo__list_memo){a->word, a->length, list->stamp | a->access, *out_detail};
     return RONDO_OK;
 }

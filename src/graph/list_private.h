@@ -87,7 +87,8 @@ typedef struct rondo__list_index {
 /* The last arguments seen, by address. True only while nothing that the watcher watches was freed. */
 typedef struct rondo__list_memo {
     uint64_t word, length;
-    uint32_t access, detail;
+    uint32_t stamp; /* the list's, with the access in its lowest bits */
+    uint32_t detail;
 } rondo__list_memo;
 
 struct rondo__call_list {
@@ -124,6 +125,7 @@ struct rondo__call_list {
     uint32_t recent[RONDO__LIST_RECENT]; /* references used last */
     uint32_t recent_at;
     uint64_t slots_low, slots_high; /* every slot with an address lies between them */
+    uint32_t stamp;                 /* of the memo's entries that hold; a multiple of 4 */
     rondo__list_memo memo[RONDO__LIST_MEMO];
 };
 
@@ -150,6 +152,12 @@ RONDO_MUST_USE rondo_status rondo__list_intern_detail(rondo__call_list *list, co
                                                       uint32_t *out_number);
 /* Drops the short cuts: what they know may have been freed since. */
 void rondo__list_intern_forget(rondo__call_list *list);
+/* The same where a temporary was: its place may be another's by now. */
+static inline void rondo__list_intern_refresh(rondo__call_list *list) {
+    if (!list->watcher || atomic_load_explicit(&list->watcher->changed, memory_order_acquire) == 0) return;
+    atomic_store_explicit(&list->watcher->changed, 0u, memory_order_seq_cst);
+    rondo__list_intern_forget(list);
+}
 /* The detail of an argument. foreign: host memory of a device that cannot address it. */
 RONDO_MUST_USE rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_argument *argument,
                                                         bool foreign, uint32_t *out_detail);
@@ -168,9 +176,10 @@ static inline rondo_host_function rondo__list_function_of(uint64_t word) {
 /* A record's or wait's event: the backend's handle is words[0], ours words[1]. */
 static inline rondo_event *rondo__list_event_of(const uint64_t *words) { return (rondo_event *)(uintptr_t)words[1]; }
 
-/* Whether nothing that the list mentions was freed: only then do the short cuts hold. */
+/* Whether nothing that the list mentions was freed, temporaries of its pool included: only then do the short cuts hold. */
 static inline bool rondo__list_is_fresh(const rondo__call_list *list) {
-    return !list->watcher || atomic_load_explicit(&list->watcher->stale, memory_order_acquire) == 0;
+    return !list->watcher || (atomic_load_explicit(&list->watcher->stale, memory_order_acquire) == 0 &&
+                              atomic_load_explicit(&list->watcher->changed, memory_order_acquire) == 0);
 }
 /* The memo's cell. Neighbouring buffers, and a buffer that is read and written, get cells of their own. */
 static inline size_t rondo__list_memo_of(uint64_t word, uint32_t access) {
@@ -185,7 +194,7 @@ static inline bool rondo__list_recall(const rondo__call_list *list, const rondo_
         return true;
     }
     *out_detail = memo->detail;
-    return memo->word == a->word && memo->length == a->length && memo->access == a->access;
+    return memo->word == a->word && memo->length == a->length && memo->stamp == (list->stamp | a->access);
 }
 
 static inline const rondo__list_node *rondo__list_node_at(const rondo__call_list *list, uint64_t entry) {

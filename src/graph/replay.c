@@ -30,7 +30,7 @@ static rondo_status replay_check_stale(rondo_graph *graph) {
                                                    : rondo__call_list_explain_stale(graph->list);
     if (!status) status = rondo__graph_explain_slots(graph);
     if (!status) return RONDO_OK;
-    atomic_store_explicit(&graph->watcher.stale, why, memory_order_seq_cst);
+    rondo__memory_raise_stale(&graph->watcher, why);
     return rondo__status_note(status, "replay of graph '%s' was refused and nothing ran", graph->name);
 }
 

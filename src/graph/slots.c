@@ -178,7 +178,7 @@ rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_a
                     graph->name);
     slots_choose_copies(graph);
     /* A slot that nobody mentioned may be mentioned now, and its memory gone long since: the next replay looks. */
-    atomic_store_explicit(&graph->watcher.stale, 1u, memory_order_seq_cst);
+    rondo__memory_raise_stale(&graph->watcher, RONDO__STALE_FREED);
     return RONDO_OK;
 }
 

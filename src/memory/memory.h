@@ -25,7 +25,8 @@ typedef struct rondo__memory_reference {
 
 #define RONDO__MEMORY_RECENT 8u
 
-/* Why a watcher is stale; the first reason stays. */
+/* Why a watcher is stale; the greatest reason stays. The first one only says that something was freed, and whoever finds
+ * that it is not mentioned any more takes it down; the others are for good, for no look at the blocks tells of them. */
 enum {
     RONDO__STALE_NOT = 0,
     RONDO__STALE_FREED = 1,        /* a block was freed; its address may belong to another since */
@@ -34,13 +35,16 @@ enum {
 };
 
 /* Who mentions an allocation. `stale` is set to one of the above. One a graph. Zeroed, or init, before its first use;
- * after that the memory room's, but for `stale`, `id`, `pool` and `managed`.
+ * after that the memory room's, but for `stale`, `changed`, `id`, `pool` and `managed`.
  *
  * Blocks of the watcher's own pool are temporaries to it: it does not become stale when one is freed, only when the pool
  * is released, or restored to a layout that takes away a block that was live and is mentioned. A tree manager, which
  * restores between replays and answers for their order, sets `managed`: then a restore does not count. */
 typedef struct rondo__memory_watcher {
     atomic_uint_least32_t stale;
+    /* Set when a block that it met ended without making it stale: what it remembers of addresses is no longer true. Taken
+     * down by who looked anew. */
+    atomic_uint_least32_t changed;
     bool managed;
     uint64_t id;        /* of the capture: unique */
     rondo_pool_id pool; /* its own; {0, 0}: none. Set before the first resolve */
@@ -53,6 +57,13 @@ typedef struct rondo__memory_watcher {
 } rondo__memory_watcher;
 
 void rondo__memory_watcher_init(rondo__memory_watcher *watcher, uint64_t id);
+
+/* A reason more. Any thread. */
+static inline void rondo__memory_raise_stale(rondo__memory_watcher *watcher, uint_least32_t reason) {
+    uint_least32_t before = atomic_load_explicit(&watcher->stale, memory_order_relaxed);
+    while (before < reason && !atomic_compare_exchange_weak_explicit(&watcher->stale, &before, reason,
+                                                                     memory_order_seq_cst, memory_order_relaxed)) {}
+}
 
 RONDO_MUST_USE rondo_status rondo__memory_create(rondo_device *device, rondo__memory **out_memory);
 /* Frees what is still allocated (with one warning that counts it). */

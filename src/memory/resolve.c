@@ -11,6 +11,7 @@
 void rondo__memory_watcher_init(rondo__memory_watcher *watcher, uint64_t id) {
     *watcher = (rondo__memory_watcher){.id = id};
     atomic_init(&watcher->stale, 0);
+    atomic_init(&watcher->changed, 0);
 }
 
 static rondo_status resolve_past_end(const rondo__memory *memory, uint64_t address, uint64_t length, uint64_t base,

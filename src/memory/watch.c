@@ -100,17 +100,16 @@ static bool watch_is_own(const rondo__memory_watcher *watcher, rondo_pool_id poo
            watcher->pool.user == pool.user;
 }
 
-static void watch_mark(rondo__memory_watcher *watcher, uint32_t reason) {
-    uint_least32_t fresh = RONDO__STALE_NOT;
-    (void)atomic_compare_exchange_strong_explicit(&watcher->stale, &fresh, reason, memory_order_release,
-                                                  memory_order_relaxed);
+static void watch_change(rondo__memory_watcher *watcher) {
+    atomic_store_explicit(&watcher->changed, 1u, memory_order_release);
 }
 
 void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool) {
     for (rondo__memory_edge *edge = allocation->edges, *next = NULL; edge; edge = next) {
         next = edge->allocation_next;
         if (edge->holds) continue;
-        if (!watch_is_own(edge->watcher, pool)) watch_mark(edge->watcher, RONDO__STALE_FREED);
+        if (watch_is_own(edge->watcher, pool)) watch_change(edge->watcher);
+        else rondo__memory_raise_stale(edge->watcher, RONDO__STALE_FREED);
         rondo__watch_remove(watch, edge);
     }
 }
@@ -119,8 +118,9 @@ void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, rondo
     while (allocation->edges) {
         rondo__memory_watcher *watcher = allocation->edges->watcher;
         bool own = watch_is_own(watcher, pool);
-        if (!own) watch_mark(watcher, RONDO__STALE_FREED);
-        else if (reason != RONDO__STALE_RESTORED || !watcher->managed) watch_mark(watcher, reason);
+        watch_change(watcher);
+        if (!own) rondo__memory_raise_stale(watcher, RONDO__STALE_FREED);
+        else if (reason != RONDO__STALE_RESTORED || !watcher->managed) rondo__memory_raise_stale(watcher, reason);
         rondo__watch_remove(watch, allocation->edges);
     }
 }

@@ -96,8 +96,19 @@ static void test_own_pools_and_holders(rondo_test *t) {
     T_OK(t, rondo__watch_add(&c->watch, &c->allocations[2], &c->watchers[1], &edges[1]));
     T_OK(t, rondo__watch_add(&c->watch, &c->allocations[2], &c->watchers[3], &edges[3]));
     rondo__watch_gone(&c->watch, &c->allocations[2], pool, RONDO__STALE_POOL_RELEASED);
-    T_EQ(t, atomic_load(&c->watchers[1].stale), RONDO__STALE_RESTORED); /* the first reason stays */
+    T_EQ(t, atomic_load(&c->watchers[1].stale), RONDO__STALE_POOL_RELEASED); /* the greatest reason stays */
     T_EQ(t, atomic_load(&c->watchers[3].stale), RONDO__STALE_POOL_RELEASED);
+    /* What was freed before does not hide what a restore took away, nor the other way round. */
+    T_OK(t, rondo__watch_add(&c->watch, &c->allocations[3], &c->watchers[4], &edges[0]));
+    c->watchers[4].pool = pool;
+    rondo__watch_freed(&c->watch, &c->allocations[3], (rondo_pool_id){0, 0});
+    T_EQ(t, atomic_load(&c->watchers[4].stale), RONDO__STALE_FREED);
+    T_OK(t, rondo__watch_add(&c->watch, &c->allocations[4], &c->watchers[4], &edges[0]));
+    rondo__watch_gone(&c->watch, &c->allocations[4], pool, RONDO__STALE_RESTORED);
+    T_EQ(t, atomic_load(&c->watchers[4].stale), RONDO__STALE_RESTORED);
+    T_OK(t, rondo__watch_add(&c->watch, &c->allocations[5], &c->watchers[4], &edges[0]));
+    rondo__watch_freed(&c->watch, &c->allocations[5], (rondo_pool_id){0, 0});
+    T_EQ(t, atomic_load(&c->watchers[4].stale), RONDO__STALE_RESTORED);
 }
 
 RONDO_TEST_MAIN(T(test_one_edge_a_pair), T(test_only_those_who_watch_are_told), T(test_own_pools_and_holders))
