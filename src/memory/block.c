@@ -88,6 +88,7 @@ void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t reques
     block->state = RONDO__BLOCK_LIVE;
     block->allocation.size = requested;
     block->allocation.generation = cache->memory->next_generation++;
+    block->segment->touched = block->allocation.generation;
     block_count_live(&block->segment->pool->counts, block);
     block_count_live(&cache->total, block);
     rondo__poison_given(cache, block);

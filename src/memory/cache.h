@@ -12,6 +12,7 @@
  *   pool.c        private pools, use counts, diversions
  *   collect.c     what goes back to the backend, and when
  *   checkpoint.c  a pool's exact layout, kept and brought back; rebuild.c: its tree at once
+ *   trim.c        what none of some layouts needs goes back to the backend
  *   snapshot.c    segments and blocks as JSON
  *   check.c       every invariant, walked
  *
@@ -82,8 +83,9 @@ struct rondo__segment {
     uint64_t stream;
     uint32_t kind;
     bool exact; /* made for one block, never cut */
-    bool kept;  /* checkpoint.c */
+    bool kept;  /* checkpoint.c, trim.c */
     rondo__block *first;
+    uint64_t touched; /* generation of the block that was made live here last */
     /* Where blocks start, in parts of 2^shift bytes; no part has two starts. */
     uint32_t shift;
     rondo__marks marks;
@@ -103,6 +105,7 @@ struct rondo__pool {
     rondo__block *free[2];
     rondo_memory_statistics counts;
     uint64_t pending; /* blocks */
+    uint64_t cut;     /* blocks of this generation and later came after its layout was last kept or brought back */
     char label[48];
 };
 

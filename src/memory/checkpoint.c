@@ -25,11 +25,13 @@ static void checkpoint_fill(rondo_memory_checkpoint *checkpoint, const rondo__po
     rondo__saved_segment *saved = checkpoint->segments;
     rondo__saved_block *next = checkpoint->blocks;
     for (const rondo__segment *segment = pool->segments; segment; segment = segment->next, saved++) {
-        *saved = (rondo__saved_segment){segment->range.base, segment->range.size, segment->kind, next, 0};
+        *saved = (rondo__saved_segment){
+            segment->range.base, segment->range.size, segment->kind, segment->touched >= pool->cut, next, 0};
         for (const rondo__block *block = segment->first; block; block = block->next) {
             bool live = block->state == RONDO__BLOCK_LIVE;
             *next++ = (rondo__saved_block){block->size, block->allocation.size, live};
             saved->count++;
+            saved->needed |= live;
             checkpoint->live += live;
         }
     }
@@ -53,8 +55,7 @@ static rondo_status checkpoint_enter(rondo__cache *cache, rondo_pool_id id, rond
                        (unsigned long long)id.user);
 }
 
-static rondo_status checkpoint_make(rondo__cache *cache, const rondo__pool *pool,
-                                    rondo_memory_checkpoint **out_checkpoint) {
+static rondo_status checkpoint_make(rondo__cache *cache, rondo__pool *pool, rondo_memory_checkpoint **out_checkpoint) {
     const rondo_allocator *allocator = &cache->memory->allocator;
     uint64_t segments = 0, blocks = 0;
     void *memory = NULL;
@@ -71,6 +72,7 @@ static rondo_status checkpoint_make(rondo__cache *cache, const rondo__pool *pool
     checkpoint->segments = (rondo__saved_segment *)(void *)(checkpoint + 1);
     checkpoint->blocks = (rondo__saved_block *)(void *)(checkpoint->segments + segments);
     checkpoint_fill(checkpoint, pool);
+    pool->cut = cache->memory->next_generation;
     *out_checkpoint = checkpoint;
     return RONDO_OK;
 }
@@ -125,8 +127,8 @@ void rondo_memory_delta_release(rondo_device *device, rondo_memory_delta *delta)
     delta->freed_count = delta->created_count = 0;
 }
 
-static rondo__segment *checkpoint_segment(const rondo__cache *cache, const rondo__pool *pool,
-                                          const rondo__saved_segment *saved) {
+rondo__segment *rondo__saved_segment_now(const rondo__cache *cache, const rondo__pool *pool,
+                                         const rondo__saved_segment *saved) {
     rondo__allocation *range = rondo__ranges_at_or_below(&cache->segments, saved->base);
     rondo__segment *segment = (rondo__segment *)(void *)range;
     bool same = range && range->base == saved->base && range->size == saved->size && segment->pool == pool &&
@@ -140,13 +142,19 @@ static uint64_t checkpoint_lacks(const rondo__segment *segment, const rondo__sav
     return saved->count > count ? saved->count - count : 0;
 }
 
-/* All segments are there, and blocks enough to write every chain. */
+static bool checkpoint_is_free(const rondo__saved_segment *saved) {
+    return saved->count == 1 && !saved->blocks[0].live;
+}
+
+/* All segments are there, but for wholly free ones, which may have gone meanwhile (trim.c); and blocks enough to write
+ * every chain. */
 static rondo_status checkpoint_prepare(rondo__cache *cache, rondo__pool *pool,
                                        const rondo_memory_checkpoint *checkpoint) {
     uint64_t lacking = 0;
     for (rondo__segment *segment = pool->segments; segment; segment = segment->next) segment->kept = false;
     for (uint64_t i = 0; i < checkpoint->segment_count; i++) {
-        rondo__segment *segment = checkpoint_segment(cache, pool, &checkpoint->segments[i]);
+        rondo__segment *segment = rondo__saved_segment_now(cache, pool, &checkpoint->segments[i]);
+        if (!segment && checkpoint_is_free(&checkpoint->segments[i])) continue;
         if (!segment) {
             return RONDO__FAIL(CORRUPT, MEMORY,
                                "the segment of %llu bytes at 0x%llx, which the checkpoint of pool {%llu, "
@@ -231,13 +239,15 @@ static void checkpoint_apply(rondo__cache *cache, rondo__pool *pool, const rondo
                              rondo_memory_delta *delta) {
     for (uint64_t i = 0; i < checkpoint->segment_count; i++) {
         const rondo__saved_segment *saved = &checkpoint->segments[i];
-        checkpoint_write(cache, checkpoint_segment(cache, pool, saved), saved, delta);
+        rondo__segment *segment = rondo__saved_segment_now(cache, pool, saved);
+        if (segment) checkpoint_write(cache, segment, saved, delta);
     }
     for (rondo__segment *segment = pool->segments; segment; segment = segment->next) {
         rondo__saved_block whole = {segment->range.size, 0, false};
-        rondo__saved_segment saved = {segment->range.base, segment->range.size, segment->kind, &whole, 1};
+        rondo__saved_segment saved = {segment->range.base, segment->range.size, segment->kind, false, &whole, 1};
         if (!segment->kept) checkpoint_write(cache, segment, &saved, delta);
     }
+    pool->cut = cache->memory->next_generation;
 }
 
 rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint, rondo_memory_delta *out_delta) {

@@ -14,6 +14,7 @@ typedef struct rondo__saved_block {
 typedef struct rondo__saved_segment {
     uint64_t base, size;
     uint32_t kind;
+    bool needed; /* it has live blocks, or was allocated from since the layout before this one */
     const rondo__saved_block *blocks;
     uint64_t count;
 } rondo__saved_segment;
@@ -27,5 +28,9 @@ struct rondo_memory_checkpoint {
     rondo__saved_segment *segments;
     rondo__saved_block *blocks;
 };
+
+/* The pool's segment that it was; null when it is gone. */
+rondo__segment *rondo__saved_segment_now(const rondo__cache *cache, const rondo__pool *pool,
+                                         const rondo__saved_segment *saved);
 
 #endif

@@ -90,6 +90,15 @@ RONDO_MUST_USE rondo_status rondo__memory_hold(rondo__memory *memory, rondo__mem
                                                uint64_t length);
 /* The pool of the live block that the address is in; {0, 0}: the device's own, or not ours. */
 rondo_pool_id rondo__memory_pool_of(rondo__memory *memory, uint64_t address);
+/* Gives the backend those wholly free segments of the pool that none of the layouts needs: no live block of the layout lies
+ * there, and none came there between the layout before it (kept, or brought back) and it. So a manager that keeps a
+ * layout after each recording keeps what its recordings use, freed or not. Waits for the device; segments of streams that
+ * capture stay. NOT_FOUND; nothing else can fail. */
+RONDO_MUST_USE rondo_status rondo__memory_pool_trim(rondo__memory *memory, rondo_pool_id pool,
+                                                    const rondo_memory_checkpoint *const *checkpoints, uint64_t count);
+/* The pool's first live block at or above the address, and the bytes that were asked for; false: there is none. */
+bool rondo__memory_pool_next(rondo__memory *memory, rondo_pool_id pool, uint64_t from, uint64_t *out_address,
+                             uint64_t *out_bytes);
 /* A name for a pool in out-of-memory texts: that of its graph. Nothing happens when there is no such pool. */
 void rondo__memory_pool_label(rondo__memory *memory, rondo_pool_id pool, const char *label);
 /* rondo_memory_pool_begin, _end and _release for pinned host memory, which has pools of its own under the same ids.
