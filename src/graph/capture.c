@@ -56,6 +56,7 @@ static rondo_status capture_check_begin(const rondo_graph *graph, const rondo_st
 /* The list, the slots, the ticket: all that can fail, before anything is taken from elsewhere. */
 static rondo_status capture_prepare(rondo_graph *graph) {
     rondo__memory_watcher_init(&graph->watcher, graph->capture_id);
+    graph->watcher.managed = graph->managed;
     graph->streams.count = graph->idle.count = graph->open.count = 0;
     RONDO__TRY(rondo__buffer_reserve(&graph->streams, 1));
     RONDO__TRY(rondo__call_list_create(graph->device, &graph->watcher, &graph->list));
@@ -209,7 +210,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph, rondo_stream *stream) {
                                                       : RONDO_GRAPH_READY);
     bool empty = !status && rondo__call_list_count(graph->list) == 0;
     rondo__mutex_unlock(&graph->mutex);
-    if (empty)
+    if (empty && !graph->managed)
         rondo__log_write(graph->device->log, RONDO_LOG_WARNING,
                          "graph '%s' is empty: nothing was enqueued on the stream that captured. Was the work sent to "
                          "another stream or device?",

@@ -41,6 +41,8 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     return RONDO_OK;
 }
 
+void rondo__graph_manage(rondo_graph *graph) { graph->managed = true; }
+
 void rondo_graph_retain(rondo_graph *graph) {
     if (graph) rondo__ref_retain(&graph->references);
 }

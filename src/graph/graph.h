@@ -62,6 +62,7 @@ struct rondo_graph {
     rondo_device *device; /* retained */
     char *name;           /* "" when none was given */
     bool keep_graph, debug;
+    bool managed; /* of a tree: see rondo__graph_manage */
     atomic_int_least32_t state;
 
     /* The capture. Under the mutex, since abort may come from any thread. */
@@ -88,6 +89,10 @@ struct rondo_graph {
     rondo__ticket ticket;
     uint64_t replays;
 };
+
+/* graph.c: before its capture. The graph belongs to somebody who brings its pool back to layouts between replays, and
+ * answers for their order: a restore does not make it stale, and that it captures nothing is worth no warning. */
+void rondo__graph_manage(rondo_graph *graph);
 
 /* state.c */
 /* Null when the call is legal in the graph's state; else INVALID_STATE (capture), which says what to do first. */

@@ -204,6 +204,47 @@ static void test_pools_that_go(rondo_test *t, const char *device) {
 }
 GT_BOTH(test_pools_that_go)
 
+/* A tree's graph works on in layouts that its own blocks are not in, as long as its pool has the memory. */
+static void test_a_managed_graph_survives_restores(rondo_test *t, const char *device) {
+    pool_fixture p;
+    rondo_memory_checkpoint *checkpoint = NULL;
+    rondo_memory_delta delta = RONDO_MEMORY_DELTA_INIT;
+    pool_open(t, &p, device);
+    rondo__graph_manage(p.graph);
+    rondo__graph_manage(p.second); /* keeps the pool */
+    rondo_pool_id pool = rondo_pool_handle(p.f.instance);
+    T_OK(t, rondo_graph_capture_begin(p.second, p.f.stream, pool, RONDO_CAPTURE_MODE_THREAD_LOCAL));
+    T_OK(t, rondo_graph_capture_end(p.second, p.f.stream));
+    T_EQ(t, p.f.warnings, 0); /* that it captured nothing */
+    T_OK(t, rondo_memory_checkpoint_create(p.f.device, pool, &checkpoint));
+    T_DEFER(t, rondo_memory_checkpoint_release, checkpoint);
+    T_OK(t, rondo_graph_capture_begin(p.graph, p.f.stream, pool, RONDO_CAPTURE_MODE_THREAD_LOCAL));
+    T_OK(t, take(&p, p.f.stream, 0));
+    T_OK(t, gt_add(&p.f, p.f.buffers[0], p.f.buffers[1], p.blocks[0]));
+    T_OK(t, gt_add(&p.f, p.blocks[0], p.f.buffers[1], p.f.buffers[2]));
+    T_OK(t, rondo_graph_capture_end(p.graph, p.f.stream));
+    T_OK(t, rondo_memory_checkpoint_restore(checkpoint, &delta));
+    T_EQ(t, delta.freed_count, 1);
+    p.blocks[0] = NULL;
+    rondo_memory_delta_release(p.f.device, &delta);
+    T_OK(t, gt_free(&p.f, 7)); /* somebody's */
+    T_OK(t, gt_replay(&p.f, p.graph));
+    for (unsigned i = 0; i < GT_FLOATS; i++) T_EQ(t, p.f.buffers[2][i], 200 + 3 * i);
+    T_OK(t, gt_free(&p.f, 1)); /* one of its arguments */
+    T_FAILS(t, gt_replay(&p.f, p.graph), STALE, "argument 1");
+    rondo_graph_reset(p.graph);
+    T_OK(t, rondo_graph_capture_begin(p.graph, p.f.stream, pool, RONDO_CAPTURE_MODE_THREAD_LOCAL));
+    T_OK(t, take(&p, p.f.stream, 0));
+    T_OK(t, gt_add(&p.f, p.f.buffers[0], p.f.buffers[3], p.blocks[0]));
+    T_OK(t, give(&p, 0));
+    T_OK(t, rondo_graph_capture_end(p.graph, p.f.stream));
+    T_OK(t, gt_replay(&p.f, p.graph));
+    rondo_graph_reset(p.second);
+    T_OK(t, rondo_memory_pool_release(p.f.device, pool)); /* the graph's own use, taken away */
+    T_FAILS(t, gt_replay(&p.f, p.graph), STALE, "was released");
+}
+GT_BOTH(test_a_managed_graph_survives_restores)
+
 /* Rounds of capture and reset leave the device as it was. */
 static void test_rounds_do_not_grow(rondo_test *t) {
     pool_fixture p;
@@ -226,4 +267,5 @@ static void test_rounds_do_not_grow(rondo_test *t) {
 
 RONDO_TEST_MAIN(GT_ENTRIES(test_c01_forked_stream_allocates_in_the_pool),
                 GT_ENTRIES(test_a27_temporaries_stay_the_graphs), GT_ENTRIES(test_a39_pinned_memory_of_a_copy),
-                GT_ENTRIES(test_pools_are_shared), GT_ENTRIES(test_pools_that_go), T_PLAIN(test_rounds_do_not_grow))
+                GT_ENTRIES(test_pools_are_shared), GT_ENTRIES(test_pools_that_go),
+                GT_ENTRIES(test_a_managed_graph_survives_restores), T_PLAIN(test_rounds_do_not_grow))
