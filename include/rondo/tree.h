@@ -95,6 +95,7 @@ typedef struct rondo_graph_ops {
     /* Streams. */
     rondo_status (*create_stream)(void *user, void **out_stream);
     void (*release_stream)(void *user, void *stream);
+    void (*retain_stream)(void *user, void *stream); /* optional: the tree keeps the stream that it used last */
     rondo_status (*stream_wait)(void *user, void *stream, void *other); /* stream goes on after what other has now */
     rondo_status (*synchronize)(void *user, void *stream);
 
@@ -111,6 +112,8 @@ typedef struct rondo_graph_ops {
     rondo_status (*bind)(void *user, void *graph, uint32_t slot, uint64_t address);
     /* Device to device, in stream order. */
     rondo_status (*copy)(void *user, void *stream, const rondo_tree_copy *copies, uint64_t count);
+    /* Optional. The tree and the last of its leases are gone: nothing of the ops is called any more. */
+    void (*destroy)(void *user);
 } rondo_graph_ops;
 #define RONDO_GRAPH_OPS_INIT {.struct_size = sizeof(rondo_graph_ops)}
 enum {
@@ -208,8 +211,9 @@ typedef struct rondo_tensor_host {
                                  void **out_tensors);
     /* A copy in ordinary memory, enqueued on the stream. Consumes nothing. */
     rondo_status (*own)(void *user, void *stream, void *tensor, void **out_tensor);
-    /* Optional. The storage's memory is about to be used again: from now on its use fails with this text. Hosts that
-     * ask the lease need none. */
+    /* Optional. The storage's memory is about to be used again: from now on its use fails with this text, and (weak
+     * hosts) its end frees nothing. Hosts that ask the lease need none. `storage`: what lease_set_storage was given, or
+     * the weak reference. */
     void (*poison)(void *user, void *storage, const char *message);
     /* Optional. Moves the storage to ordinary memory, contents copied on the stream; it forgets its lease. */
     rondo_status (*evacuate)(void *user, void *stream, void *storage, uint64_t pointer, uint64_t bytes);
@@ -224,13 +228,18 @@ typedef struct rondo_tensor_host {
     rondo_status (*watch)(void *user, void *tensor, void **out_weak);
     bool (*alive)(void *user, void *weak);
     void (*unwatch)(void *user, void *weak);
+    /* Optional. The tree is gone: nothing of the host is called any more. */
+    void (*destroy)(void *user);
 } rondo_tensor_host;
 #define RONDO_TENSOR_HOST_INIT {.struct_size = sizeof(rondo_tensor_host)}
 enum {
     RONDO_TENSOR_HOST_WEAK = 1u << 0, /* storages cannot hold leases: they are watched */
     /* The host calls rondo_tree_flush before it lets anybody read an output or enqueue other work: launches of a sealed
      * sequence may wait for its last call. */
-    RONDO_TENSOR_HOST_FLUSHES = 1u << 1
+    RONDO_TENSOR_HOST_FLUSHES = 1u << 1,
+    /* Storages of the tree's outputs end one at a time, and never while another thread is inside the tree: with one
+     * thread, or under one lock of the host's. Their ends then cost no atomic operation. */
+    RONDO_TENSOR_HOST_SERIAL = 1u << 2
 };
 
 /* ------------------------------------------------------------------------------------------------------- tree */

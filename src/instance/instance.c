@@ -51,6 +51,7 @@ static rondo_status instance_read_options(const rondo_instance_options *given, r
 static void instance_destroy(rondo_instance *instance) {
     rondo_allocator allocator = instance->base.allocator;
     rondo__registry_deinit(&instance->registry);
+    rondo__mutex_deinit(&instance->base.trees_mutex);
     rondo__free(&allocator, instance, sizeof *instance);
 }
 
@@ -64,9 +65,11 @@ rondo_status rondo_instance_create(const rondo_instance_options *given, rondo_in
     rondo_instance *instance = memory;
     instance->base.allocator = allocator;
     instance->base.log = (rondo__log){options.log, options.log_user, options.log_level};
+    rondo__mutex_init(&instance->base.trees_mutex);
     rondo__ref_init(&instance->references);
     rondo_status status = rondo__registry_init(&instance->registry, &allocator, &instance->base.log);
     if (status) {
+        rondo__mutex_deinit(&instance->base.trees_mutex);
         rondo__free(&allocator, instance, sizeof *instance);
         return status;
     }

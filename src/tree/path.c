@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The path: which of its outputs are alive, when it ends, and how the allocator learns of it. */
+#include <string.h>
+
+#include "tree/tree.h"
+
+/* --------------------------------------------------------------------------------------------------- liveness */
+
+bool rondo__tree_live(rondo_tree *tree, rondo_tree_lease *lease) {
+    if (!rondo__lease_live(lease)) return false;
+    if (!(tree->host.flags & RONDO_TENSOR_HOST_WEAK)) return true;
+    if (lease->weak && tree->host.alive(tree->host.user, lease->weak)) return true;
+    /* A watched storage frees its own memory, if it has any; it never tells. */
+    if (lease->weak) tree->host.unwatch(tree->host.user, lease->weak);
+    lease->weak = NULL;
+    uint64_t owner = 0;
+    if (rondo__lease_seize(lease, &owner)) rondo__lease_finish(lease, true, 0, 0);
+    return false;
+}
+
+rondo_tree_lease *rondo__tree_find_covering(rondo_tree *tree, uint64_t pointer) {
+    for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+        for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            rondo_tree_lease *lease = &node->group->leases[i];
+            if (pointer - lease->pointer < lease->bytes && rondo__tree_live(tree, lease)) return lease;
+        }
+    }
+    return NULL;
+}
+
+rondo_tree_lease *rondo__tree_find_lease(rondo_tree *tree, uint64_t storage) {
+    for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+        for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            rondo_tree_lease *lease = &node->group->leases[i];
+            if (lease->pointer == storage && rondo__tree_live(tree, lease)) return lease;
+        }
+    }
+    return NULL;
+}
+
+bool rondo__tree_all_over(rondo_tree *tree) {
+    for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+        for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            if (rondo__tree_live(tree, &node->group->leases[i])) return false;
+        }
+    }
+    return true;
+}
+
+void rondo__tree_mark_dead(rondo_tree *tree, const rondo__tree_node *node) {
+    if (++tree->mark > UINT32_MAX) tree->mark = 1;
+    for (; node; node = node->parent) {
+        for (uint32_t i = 0; i < node->dead_before_count; i++) node->dead_before[i]->mark = (uint32_t)tree->mark;
+        for (uint32_t i = 0; i < node->dead_after_count; i++) node->dead_after[i]->mark = (uint32_t)tree->mark;
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- end */
+
+/* Of a lease that is seized. True when the storage has other memory now. */
+static bool path_evacuate(rondo_tree *tree, rondo_tree_lease *lease, void *stream) {
+    const rondo_tensor_host *host = &tree->host;
+    void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
+    if (tree->options.conflict != RONDO_TREE_CONFLICT_COPY || !storage) return false;
+    rondo_status status = host->evacuate(host->user, stream, storage, lease->pointer, lease->bytes);
+    if (status) {
+        rondo__log_write(tree->log, RONDO_LOG_WARNING, "trees: an output could not be copied before its memory is used again: %s",
+                         rondo_status_message(status));
+        rondo_status_release(status);
+        return false;
+    }
+    tree->info.evacuated++;
+    return true;
+}
+
+static void path_poison(rondo_tree *tree, rondo_tree_lease *lease) {
+    char text[512];
+    void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
+    if (!tree->host.poison || !storage) return;
+    rondo__lease_message(lease, text, sizeof text);
+    tree->host.poison(tree->host.user, storage, text);
+}
+
+static void path_invalidate(rondo_tree *tree, rondo_tree_lease *lease, uint32_t taker, void *stream) {
+    uint64_t owner = 0;
+    bool plain = !tree->host.poison && tree->options.conflict == RONDO_TREE_CONFLICT_ERROR;
+    if (plain && !lease->weak && rondo__lease_take(lease, taker, tree->runs)) return;
+    if (!rondo__tree_live(tree, lease) || !rondo__lease_seize(lease, &owner)) return;
+    bool moved = path_evacuate(tree, lease, stream);
+    if (!moved) {
+        atomic_store_explicit(&lease->taker, taker, memory_order_relaxed);
+        atomic_store_explicit(&lease->taker_run, tree->runs, memory_order_relaxed);
+        path_poison(tree, lease);
+    }
+    if (owner == RONDO__LEASE_ALLOCATOR) RONDO__IGNORE(tree->ops.raw_delete(tree->ops.user, lease->pointer));
+    bool weak = lease->weak != NULL;
+    if (weak) tree->host.unwatch(tree->host.user, lease->weak);
+    lease->weak = NULL;
+    rondo__lease_finish(lease, moved || weak, taker, tree->runs);
+}
+
+void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, void *stream) {
+    uint32_t taker_id = taker ? taker->id + 1u : 0;
+    if (!tree->current) return;
+    /* Moving one frees another, perhaps: nothing of the host's may find a path that is half gone. */
+    for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+        for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            path_invalidate(tree, &node->group->leases[i], taker_id, stream);
+        }
+    }
+    rondo__tree_node *node = tree->current, *up = NULL;
+    tree->current = NULL;
+    tree->state = RONDO_TREE_NOTHING;
+    tree->stalled = 0;
+    tree->info.steps++;
+    for (; node; node = up) {
+        rondo__tree_function *function = node->function;
+        up = node->parent;
+        if (node->warmup) rondo__tree_free_node(tree, node);
+        else if (node->doomed) rondo__tree_drop_node(tree, node);
+        if (function->removed) rondo__tree_function_unused(tree, function);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- step */
+
+/* How often the function is on the path already, with the same static inputs. */
+static uint32_t path_repeats(const rondo__tree_call *call) {
+    uint32_t count = 0;
+    uint64_t statics = rondo__tree_statics(call);
+    for (const rondo__tree_node *node = call->tree->current; node; node = node->parent) {
+        count += node->function == call->function && node->statics == statics;
+    }
+    return count;
+}
+
+uint64_t rondo__tree_statics(const rondo__tree_call *call) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        if (call->function->is_static[i]) hash = (hash ^ call->tree->pointers[i]) * 0x9e3779b97f4a7c15u;
+    }
+    return hash;
+}
+
+/* Values of inputs that are outputs of the path come over to the next one in memory of their own. */
+static rondo_status path_carry(rondo__tree_call *call) {
+    rondo_tree *tree = call->tree;
+    const rondo_tensor_host *host = &tree->host;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        void *copy = NULL;
+        if (!tree->pointers[i] || !rondo__tree_find_covering(tree, tree->pointers[i])) continue;
+        RONDO__TRY(host->own(host->user, call->stream, call->inputs[i], &copy));
+        host->release(host->user, &call->inputs[i], 1);
+        call->inputs[i] = copy;
+        tree->info.carried++;
+    }
+    if (!host->facts(host->user, call->inputs, call->input_count, tree->pointers, tree->words)) {
+        return RONDO__FAIL(INTERNAL, TREE, "an input that was copied cannot be used");
+    }
+    return RONDO_OK;
+}
+
+static bool path_feeds(rondo__tree_call *call) {
+    rondo_tree *tree = call->tree;
+    for (const rondo__tree_node *node = tree->current; node; node = node->parent) {
+        for (uint32_t k = 0; node->group && k < node->group->count; k++) {
+            rondo_tree_lease *lease = &node->group->leases[k];
+            if (!rondo__lease_live(lease)) continue;
+            for (uint32_t i = 0; i < call->input_count; i++) {
+                if (tree->pointers[i] - lease->pointer < lease->bytes && rondo__tree_live(tree, lease)) return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The same forward again and again, with a backward that never comes: said once a function. */
+static void path_stalls(rondo__tree_call *call) {
+    rondo_tree *tree = call->tree;
+    rondo__tree_function *function = call->function;
+    rondo__tree_count(function, RONDO_TREE_REASON_PENDING_BACKWARD);
+    if (function->warned_pending || path_repeats(call) < 2) return;
+    function->warned_pending = true;
+    rondo__log_write(tree->log, RONDO_LOG_WARNING,
+                     "trees: unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards: '%s' runs again "
+                     "and again in one step. Run it without gradients, or mark where a step begins (rondo_tree_mark_step)",
+                     function->name);
+}
+
+rondo_status rondo__tree_step(rondo__tree_call *call) {
+    rondo_tree *tree = call->tree;
+    int64_t generation = tree->host.generation ? tree->host.generation(tree->host.user) : tree->generation;
+    uint64_t marks = atomic_load_explicit(&tree->marks, memory_order_relaxed);
+    bool marked = marks != tree->marks_seen || (generation != tree->generation && generation < 0);
+    bool fresh = marked || generation != tree->generation;
+    bool ever_marked = marks || generation < 0;
+    tree->generation = generation;
+    tree->marks_seen = marks;
+    if (!fresh || !tree->current) return RONDO_OK;
+    if (!ever_marked && atomic_load_explicit(&tree->pending_forward, memory_order_relaxed)) {
+        path_stalls(call);
+        return RONDO_OK;
+    }
+    if (path_feeds(call)) {
+        bool stays = !marked && (rondo__tree_candidates(tree, call->size) || path_repeats(call) < tree->options.loop_limit);
+        if (stays) return RONDO_OK;
+        RONDO__TRY(path_carry(call));
+    }
+    rondo__tree_end_path(tree, call->function, call->stream);
+    return RONDO_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- checkpoint */
+
+/* Lists the path's living blocks, and those that the recording left alive and that are over now. */
+static rondo_status path_list(rondo_tree *tree, rondo__tree_node *last) {
+    rondo__tree_mark_dead(tree, last);
+    tree->blocks.count = tree->pointer_list.count = 0;
+    for (rondo__tree_node *node = last; node; node = node->parent) {
+        uint32_t count = node->group ? node->group->count : 0;
+        RONDO__TRY(rondo__buffer_reserve(&tree->blocks, tree->blocks.count + count));
+        RONDO__TRY(rondo__buffer_reserve(&tree->pointer_list, tree->pointer_list.count + count));
+        for (uint32_t i = 0; i < count; i++) {
+            rondo_tree_lease *lease = &node->group->leases[i];
+            lease->listed = rondo__tree_live(tree, lease);
+            if (lease->listed) {
+                void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
+                RONDO__BUFFER_AT(&tree->blocks, rondo_tree_block, tree->blocks.count++)[0] =
+                    (rondo_tree_block){lease->pointer, storage};
+            } else if (lease->mark != (uint32_t)tree->mark) {
+                *RONDO__BUFFER_AT(&tree->pointer_list, uint64_t, tree->pointer_list.count++) = lease->pointer;
+            }
+        }
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo__tree_restore(rondo_tree *tree, rondo__tree_node *last) {
+    const rondo_graph_ops *ops = &tree->ops;
+    RONDO__TRY(path_list(tree, last));
+    RONDO__TRY(ops->set_checkpoint_pool_state(ops->user, tree->pool, last->checkpoint, tree->blocks.data,
+                                              tree->blocks.count, tree->pointer_list.data, tree->pointer_list.count));
+    for (rondo__tree_node *node = last; node; node = node->parent) {
+        for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            rondo_tree_lease *lease = &node->group->leases[i];
+            if (!lease->listed) continue;
+            uint64_t owner = rondo__lease_word(lease) & RONDO__LEASE_OWNER_MASK;
+            if (owner == RONDO__LEASE_ALLOCATOR || owner == RONDO__LEASE_BUSY || rondo__lease_promote(lease)) continue;
+            /* It ended while the layout was brought back. */
+            RONDO__IGNORE(ops->raw_delete(ops->user, lease->pointer));
+        }
+    }
+    tree->info.checkpoints++;
+    return RONDO_OK;
+}
+
+rondo_status rondo__tree_apply_checkpoint(rondo_tree *tree) {
+    if (tree->state != RONDO_TREE_EXECUTING || !tree->current) return RONDO_OK;
+    RONDO__TRY(rondo__tree_restore(tree, tree->current));
+    tree->state = RONDO_TREE_RECORDING;
+    return RONDO_OK;
+}
+
+rondo_status rondo__tree_check_pool(rondo_tree *tree, const uint64_t *more, uint32_t count_more, bool *out_equal) {
+    const rondo_graph_ops *ops = &tree->ops;
+    *out_equal = false;
+    /* Storages may end on other threads meanwhile: a difference has to stay. */
+    for (int tries = 0; tries < 3 && !*out_equal; tries++) {
+        tree->pointer_list.count = 0;
+        if (count_more) RONDO__TRY(rondo__buffer_append(&tree->pointer_list, more, count_more));
+        for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+            uint32_t count = node->group ? node->group->count : 0;
+            RONDO__TRY(rondo__buffer_reserve(&tree->pointer_list, tree->pointer_list.count + count));
+            for (uint32_t i = 0; i < count; i++) {
+                rondo_tree_lease *lease = &node->group->leases[i];
+                if (!rondo__tree_live(tree, lease)) continue;
+                *RONDO__BUFFER_AT(&tree->pointer_list, uint64_t, tree->pointer_list.count++) = lease->pointer;
+            }
+        }
+        RONDO__TRY(ops->check_pool_live_allocations(ops->user, tree->pool, tree->pointer_list.data,
+                                                    tree->pointer_list.count, out_equal));
+    }
+    return RONDO_OK;
+}
