@@ -80,20 +80,39 @@ void rondo__tree_retire_pool(rondo_tree *tree) {
 
 /* ---------------------------------------------------------------------------------------------------- create */
 
-static rondo_status tree_check_tables(const rondo_graph_ops *ops, const rondo_tensor_host *host) {
-    bool device = ops->is_graph_capture_supported && ops->graph_pool_handle &&
-                  ops->begin_allocate_current_thread_to_pool && ops->end_allocate_to_pool && ops->release_pool &&
-                  ops->get_checkpoint_state && ops->release_checkpoint_state && ops->set_checkpoint_pool_state &&
-                  ops->check_pool_live_allocations && ops->raw_delete && ops->create_stream && ops->release_stream &&
-                  ops->stream_wait && ops->synchronize && ops->create_graph && ops->capture_begin && ops->capture_end &&
-                  ops->abort && ops->replay && ops->release_graph && ops->copy;
-    bool framework = host->facts && host->describe && host->run && host->retain && host->release && host->make_input &&
-                     host->keep && host->drop && host->make_outputs && host->own;
-    bool weak = (host->flags & RONDO_TENSOR_HOST_WEAK) != 0;
-    if (!device || !framework) {
-        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: the %s lacks a function that is not optional",
-                           device ? "tensor host" : "table of graph ops");
+/* Members of the tables that are not optional. */
+typedef struct tree_member {
+    size_t offset;
+    const char *name;
+} tree_member;
+#define TREE_OPS(name) {offsetof(rondo_graph_ops, name), "rondo_graph_ops." #name}
+#define TREE_HOST(name) {offsetof(rondo_tensor_host, name), "rondo_tensor_host." #name}
+static const tree_member tree_ops_members[] = {
+    TREE_OPS(is_graph_capture_supported), TREE_OPS(graph_pool_handle), TREE_OPS(begin_allocate_current_thread_to_pool),
+    TREE_OPS(end_allocate_to_pool), TREE_OPS(release_pool), TREE_OPS(get_checkpoint_state),
+    TREE_OPS(release_checkpoint_state), TREE_OPS(set_checkpoint_pool_state), TREE_OPS(check_pool_live_allocations),
+    TREE_OPS(raw_delete), TREE_OPS(create_stream), TREE_OPS(release_stream), TREE_OPS(stream_wait),
+    TREE_OPS(synchronize), TREE_OPS(create_graph), TREE_OPS(capture_begin), TREE_OPS(capture_end), TREE_OPS(abort),
+    TREE_OPS(replay), TREE_OPS(release_graph), TREE_OPS(copy)};
+static const tree_member tree_host_members[] = {
+    TREE_HOST(facts), TREE_HOST(describe), TREE_HOST(run), TREE_HOST(retain), TREE_HOST(release),
+    TREE_HOST(make_input), TREE_HOST(keep), TREE_HOST(drop), TREE_HOST(make_outputs), TREE_HOST(own)};
+
+static rondo_status tree_check_members(const void *table, const tree_member *members, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        void (*function)(void) = NULL;
+        memcpy(&function, (const char *)table + members[i].offset, sizeof function);
+        if (!function) {
+            return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: %s is not optional", members[i].name);
+        }
     }
+    return RONDO_OK;
+}
+
+static rondo_status tree_check_tables(const rondo_graph_ops *ops, const rondo_tensor_host *host) {
+    RONDO__TRY(tree_check_members(ops, tree_ops_members, sizeof tree_ops_members / sizeof *tree_ops_members));
+    RONDO__TRY(tree_check_members(host, tree_host_members, sizeof tree_host_members / sizeof *tree_host_members));
+    bool weak = (host->flags & RONDO_TENSOR_HOST_WEAK) != 0;
     if (weak ? !host->watch || !host->alive || !host->unwatch : !host->adopt) {
         return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: a %s tensor host needs %s", weak ? "weak" : "lease",
                            weak ? "watch, alive and unwatch" : "adopt");
