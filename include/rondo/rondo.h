@@ -4,6 +4,7 @@
 #define RONDO_RONDO_H
 
 #include <rondo/compiler.h>
+#include <rondo/gate.h>
 #include <rondo/runtime.h>
 #include <rondo/tree.h>
 
