@@ -274,6 +274,44 @@ static void fork_given_up(conf *t) {
     conf_want64(t, streams[0], memory, 8, 0, 0, "what captures that were given up had recorded");
 }
 
+/* A node that fails on a side stream is told, once and by name, to who waits for the stream of the replay; what stands
+ * behind the join does not run. */
+static int32_t fork_failing_kernel(const void *context, const uint64_t *words) {
+    (void)words;
+    return __atomic_load_n((const int32_t *)context, __ATOMIC_SEQ_CST);
+}
+
+static void fork_failure(conf *t) {
+    rondo_stream *a = conf_stream(t), *b = conf_stream(t);
+    rondo_event *out = conf_event(t), *back = conf_event(t);
+    rondo_graph *graph = conf_graph(t);
+    int32_t *reason = conf_host(t, sizeof *reason);
+    rondo_kernel kernel = {fork_failing_kernel, reason};
+    rondo_argument none[] = {CONF_VALUE(0)};
+    char *before = conf_memory(t, 64), *behind = conf_memory(t, 64), text[1024];
+    conf_begin(t, graph, a);
+    conf_iota(t, a, before, 8, 1);
+    fork_to(t, out, a, b);
+    WANT_OK(t, conf_launch(b, kernel, "fails_on_the_side", none, 1));
+    fork_to(t, back, b, a);
+    conf_iota(t, a, behind, 8, 2);
+    conf_end(t, graph, a);
+    for (int round = 0; round < 6; ++round) {
+        bool fails = round % 3 != 1; /* twice in a row, too */
+        *reason = fails ? 9 : 0;
+        WANT_OK(t, rondo_stream_fill(a, before, 0, 64));
+        WANT_OK(t, rondo_stream_fill(a, behind, 0, 64));
+        conf_sync(t, a);
+        rondo_code code = conf_failure_of(a, rondo_graph_replay(graph, a), text, sizeof text);
+        WANT(t, code == (fails ? RONDO_CODE_KERNEL_FAILED : RONDO_CODE_OK), "round %d gave '%s'", round,
+             rondo_code_name(code));
+        WANT(t, !fails || strstr(text, "fails_on_the_side"), "the failure does not name its call: %s", text);
+        conf_want64(t, a, before, 8, 1, 1, "what stands before a fork that fails");
+        conf_want64(t, a, behind, 8, fails ? 0 : 2, fails ? 0 : 1, "what stands behind a join");
+        conf_want_usable(t, b, "a stream of a fork that failed");
+    }
+}
+
 /* ----------------------------------------------------------------------------------------------------- external */
 
 static void external_record(conf *t) {
@@ -351,6 +389,9 @@ static const conf_test tests[] = {
     FORK("event_questions", "An event of a capture cannot be asked or waited for by the host.", fork_event_questions),
     FORK("end_on_side", "A capture ends on the stream that began it.", fork_end_on_side),
     FORK("given_up", "However a capture of three streams is given up, all are free.", fork_given_up),
+    {{"fork.failure", "fork event capture graph failure", "A failure on a side stream is told by the replay's stream."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     fork_failure},
     FORK("external_record", "Replays record an event that others wait for.", external_record),
     FORK("external_wait", "Replays wait for an event that others record.", external_wait),
     {{"fork.external_plain", "fork event", "Outside a capture the external forms are the plain ones."},

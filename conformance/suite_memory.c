@@ -179,6 +179,23 @@ static void memory_pinned(conf *t) {
     memory_want_apart(t, ranges, 32);
 }
 
+/* So large that each is the device's own answer, not a part of what it gave before. */
+static void memory_pinned_large(conf *t) {
+    enum { SIZE = 12 << 20, COUNT = 3 };
+    memory_range ranges[COUNT];
+    uint64_t *pointers[COUNT];
+    for (uint64_t i = 0; i < COUNT; ++i) {
+        pointers[i] = conf_pinned(t, SIZE);
+        ranges[i] = (memory_range){(uint64_t)(uintptr_t)pointers[i], SIZE, i};
+        pointers[i][0] = 100 + i;
+        pointers[i][SIZE / 8 - 1] = 200 + i;
+    }
+    for (uint64_t i = 0; i < COUNT; ++i)
+        WANT(t, pointers[i][0] == 100 + i && pointers[i][SIZE / 8 - 1] == 200 + i,
+             "block %llu of pinned memory holds what was written to another", (unsigned long long)i);
+    memory_want_apart(t, ranges, COUNT);
+}
+
 /* Many small ones: nothing is lost over time. */
 static void memory_churn(conf *t) {
     uint64_t before = 0, after = 0, total = 0;
@@ -256,6 +273,7 @@ static const conf_test tests[] = {
     {{"memory.pinned", "memory copy", "Pinned host memory holds what is written and can be copied both ways."},
      0,
      memory_pinned},
+    {{"memory.pinned_large", "memory copy", "Large blocks of pinned memory are apart."}, 0, memory_pinned_large},
     {{"memory.churn", "memory", "Thousands of allocations and frees lose nothing."}, 0, memory_churn},
     {{"memory.threads", "memory thread", "Allocating and freeing from several threads at once."},
      0,
