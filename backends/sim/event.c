@@ -15,7 +15,7 @@ rondo_status rondo__sim_event_create(void *self, void **out_event) {
     rondo__sim_device *device = self;
     rondo__sim_event *event = rondo__sim_allocate(device, sizeof *event, 0);
     if (!event) return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, DRIVER, "sim: no memory for an event");
-    *event = (rondo__sim_event){device, NULL};
+    *event = (rondo__sim_event){.device = device};
     *out_event = event;
     return RONDO_OK;
 }

@@ -2,7 +2,7 @@
  *
  * Deliberate faults: `mutate=NAME` or `mutate=#N` makes a device that is wrong in one way. A suite that claims to prove a
  * backend right must find each of them. The counter "mutations" says how many there are; `mutate=?` fails and lists
- * them. */
+ * them, as many as a status holds, `mutate=?N` from number N on. */
 #ifndef RONDO_BACKENDS_SIM_MUTATIONS_H
 #define RONDO_BACKENDS_SIM_MUTATIONS_H
 
@@ -54,7 +54,43 @@
     X(NOT_CAPABLE, "not_capable", "the device denies the graphs that its type promises")                           \
     X(COUNTER_WRONG, "counter_wrong", "counts are one too high")                                                   \
     X(COUNTER_ANY, "counter_any", "a counter of any name answers 0")                                               \
-    X(CAPTURE_LEAKS, "capture_leaks", "a stream whose capture is over goes on refusing work")
+    X(CAPTURE_LEAKS, "capture_leaks", "a stream whose capture is over goes on refusing work")                      \
+    X(REPLAY_BEHIND, "replay_behind",                                                                              \
+      "once a capture has ended, a call gets the arguments of the one before of its kernel")                       \
+    X(REPLAY_MERGES, "replay_merges", "once a capture has ended, a call that is like the one before it is lost")   \
+    X(COPY_OLD, "copy_old",                                                                                        \
+      "once a capture has ended, a copy behind a call goes where the first one behind such a call went")           \
+    X(UPLOAD_OLD, "upload_old",                                                                                    \
+      "once a capture has ended, a small copy to the device brings what the first one there brought")              \
+    X(HOST_ONCE, "host_once", "once a capture has ended, a host function runs once with the same argument")        \
+    X(FORK_LOST, "fork_lost", "once a capture has ended, a stream does not wait for one that is older")            \
+    X(JOIN_LOST, "join_lost", "once a capture has ended, a stream does not wait for one that is newer")            \
+    X(RECORD_ONCE, "record_once", "an event keeps its first record")                                               \
+    X(RECORD_ELSEWHERE, "record_elsewhere", "an event is recorded on the first stream of the device")              \
+    X(WAIT_ONCE, "wait_once", "an event is waited for once, and never again")                                      \
+    X(WAIT_NEWEST, "wait_newest", "a wait is for the record that is the newest when its turn comes")               \
+    X(WAIT_FAILED, "wait_failed", "a stream goes on behind an event whose work failed")                            \
+    X(ERROR_RUNS_ON, "error_runs_on", "what stands behind a failure in its stream runs all the same")              \
+    X(ERROR_LAST, "error_last", "of several failures of a stream the last is told")                                \
+    X(COPY_ODD, "copy_odd", "copies of an odd number of bytes leave out the last")                                 \
+    X(COPY_LARGE, "copy_large", "copies end after 64 KiB")                                                         \
+    X(COPY_FORWARD, "copy_forward",                                                                                \
+      "copies within the device go from the first byte to the last even where they overlap")                       \
+    X(UPLOAD_LATE, "upload_late", "a copy to the device changes places with a call behind it")                     \
+    X(DOWNLOAD_EARLY, "download_early", "a copy to the host changes places with a call before it")                 \
+    X(FILL_WIDE, "fill_wide", "a fill's value is written as a number of 32 bits")                                  \
+    X(FILL_ALIGNED, "fill_aligned", "fills begin at a multiple of four")                                           \
+    X(HOST_REORDERS, "host_reorders", "a host function changes places with a copy before it")                      \
+    X(PHILOX_OFFSET, "philox_offset", "rondo.philox begins at number 0 whatever the offset")                       \
+    X(PHILOX_BLOCK, "philox_block", "rondo.philox begins where the block of its offset does")                      \
+    X(PHILOX_SEED, "philox_seed", "rondo.philox takes the low half of its seed")                                   \
+    X(PHILOX_REPEATS, "philox_repeats", "the second half of rondo.philox's numbers repeats the first")             \
+    X(SIDE_LEAKS, "side_leaks", "a stream that joined a capture goes on refusing work when it is over")            \
+    X(BLOCKS_WORK, "blocks_work", "while a stream captures, others refuse work")                                   \
+    X(BLOCKS_THREADS, "blocks_threads", "while a stream captures, others refuse the work of other threads")        \
+    X(BLOCKS_MEMORY, "blocks_memory", "while a stream captures, no memory is given out")                           \
+    X(BLOCKS_WAITING, "blocks_waiting", "while a stream captures, nothing can be waited for")                      \
+    X(PINNED_TWICE, "pinned_twice", "pinned host memory is given out twice")
 
 enum {
     RONDO__SIM_MUTATION_NONE = 0,

@@ -116,11 +116,16 @@ static rondo_status sim_set_faults(const rondo_host_api *host, sim_text text, ro
 /* --------------------------------------------------------------------------------------------------- mutations */
 
 static rondo_status sim_no_mutation(const rondo_host_api *host, sim_text value) {
+    uint64_t first = 1;
+    if (value.length < 2u || value.data[0] != '?' ||
+        !sim_parse_number((sim_text){value.data + 1, value.length - 1u}, &first) || !first) {
+        first = 1;
+    }
     rondo_status status =
-        RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "sim: there is no mutation '%.*s': there are, from #1 on",
-                          sim_text_width(value), value.data);
-    for (int i = 1; i <= RONDO__SIM_MUTATION_LAST; i++) {
-        const rondo__sim_mutation *mutation = rondo__sim_mutation_at(i);
+        RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, DRIVER, "sim: there is no mutation '%.*s': there are, from #%llu on",
+                          sim_text_width(value), value.data, (unsigned long long)first);
+    for (uint64_t i = first; i <= RONDO__SIM_MUTATION_LAST; i++) {
+        const rondo__sim_mutation *mutation = rondo__sim_mutation_at((int)i);
         status = host->status_note(status, "%s: %s", mutation->name, mutation->sentence);
     }
     return status;

@@ -12,7 +12,8 @@
  *   shadow.c    who touched which bytes: races, and writes behind a call's back
  *   settings.c  what is asked for when a device is opened
  *   fault.c     the tables that the core sees: every entry counts its calls and fails when asked to
- *   mutations.c deliberate faults, for tests of tests
+ *   mutations.c, mutations_work.c, mutations_order.c
+ *               deliberate faults, for tests of tests
  */
 #ifndef RONDO_BACKENDS_SIM_SIM_H
 #define RONDO_BACKENDS_SIM_SIM_H
@@ -151,6 +152,7 @@ typedef struct rondo__sim_marker {
 typedef struct rondo__sim_event {
     rondo__sim_device *device;
     rondo__sim_marker *last; /* null: never recorded */
+    uint64_t mutant;         /* mutations: a count of its own */
 } rondo__sim_event;
 
 typedef enum rondo__sim_kind {
