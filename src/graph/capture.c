@@ -89,6 +89,7 @@ static rondo_status capture_divert(rondo_graph *graph, rondo_pool_id pool) {
     }
     if (*graph->name) rondo__memory_pool_label(memory, pool, graph->name);
     graph->pool = graph->watcher.pool = pool;
+    graph->watcher.since = rondo__memory_generation(memory);
     return RONDO_OK;
 }
 

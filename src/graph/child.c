@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Child graphs: a replay into a capture. The child's nodes are copied, one by one and in their order, with the words that
- * they have now; its first lane is the stream's, the others are lanes of no stream, which the next child may use again. So
- * the child may go, or change, and the graph does not. */
+ * they have now; its first lane is the stream's, the others are lanes of no stream, which the next child may use again. The
+ * pools whose temporaries they use, and the pinned memory, are the graph's to keep, too. So the child may go, or change,
+ * and the graph does not. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -93,6 +94,7 @@ static rondo_status child_mend_random(const child_copy *c, rondo__call_list_node
         if (theirs->cells != node->arguments[RONDO__RNG_CELLS].word) continue;
         RONDO__TRY(rondo__graph_use_generator(c->graph, theirs->generator, &ours));
         node->arguments[RONDO__RNG_CELLS].word = ours->cells;
+        node->references[RONDO__RNG_CELLS] = (rondo__memory_reference){0};
         node->arguments[RONDO__RNG_OFFSET].word += c->offsets[i];
         return RONDO_OK;
     }
@@ -106,7 +108,11 @@ static rondo_status child_append(const child_copy *c, rondo__call_list_node *nod
     rondo_call call = {sizeof call, node->argument_count, node->kernel, a, node->name};
     uint64_t entry;
     switch (node->kind) {
-    case RONDO__LIST_COPY: return rondo__graph_append_copy(c->graph, a[0].word, a[1].word, a[2].word, node->copy_kind);
+    case RONDO__LIST_COPY:
+        /* Pinned memory of the child's copies is inherited; what a slot is bound to is not. */
+        if (node->slots[0] != UINT32_MAX || node->slots[1] != UINT32_MAX)
+            return rondo__graph_append_copy(c->graph, a[0].word, a[1].word, a[2].word, node->copy_kind);
+        return rondo__call_list_append_copy(list, a[0].word, a[1].word, a[2].word, node->copy_kind);
     case RONDO__LIST_FILL: return rondo__call_list_append_fill(list, a[0].word, (uint8_t)a[1].word, a[2].word);
     case RONDO__LIST_HOST_CALL:
         return rondo__call_list_append_host(list, (rondo_host_function)(uintptr_t)a[0].word,
@@ -138,6 +144,7 @@ static rondo_status child_generators(const child_copy *c, bool after) {
 static rondo_status child_nodes(child_copy *c, uint32_t lane) {
     uint64_t count = rondo__call_list_count(c->child->list);
     size_t step = 0;
+    RONDO__TRY(rondo__memory_inherit(c->graph->device->memory, &c->graph->watcher, &c->child->watcher));
     RONDO__TRY(child_take_lanes(c, lane));
     RONDO__TRY(child_generators(c, false));
     for (uint64_t i = 0; i < count; i++) {
@@ -145,7 +152,10 @@ static rondo_status child_nodes(child_copy *c, uint32_t lane) {
         rondo__call_list_describe(c->child->list, i, &c->node);
         rondo__call_list_lane(c->graph->list, c->lanes[c->node.lane]);
         child_mend_slots(c, &c->node);
-        RONDO__TRY(child_append(c, &c->node));
+        rondo__call_list_inherit(c->graph->list, c->node.references);
+        rondo_status status = child_append(c, &c->node);
+        rondo__call_list_inherit(c->graph->list, NULL);
+        RONDO__TRY(status);
     }
     RONDO__TRY(child_steps(c, &step, count));
     RONDO__TRY(child_generators(c, true));

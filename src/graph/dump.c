@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 
 #define DUMP_PIECE_MAX ((size_t)1 << 30)
+#define DUMP_POOLS_MAX 64u
 
 typedef struct dump_writer {
     const rondo_graph *graph;
@@ -47,6 +48,17 @@ static unsigned dump_lanes(const rondo_graph *graph) {
 
 /* ---------------------------------------------------------------------------------------------------------- json */
 
+/* The pools whose memory the graph keeps. */
+static rondo_status dump_json_pools(dump_writer *w) {
+    const rondo_graph *g = w->graph;
+    rondo_pool_id pools[DUMP_POOLS_MAX];
+    size_t count = rondo__memory_pools_kept(g->device->memory, &g->watcher, pools, DUMP_POOLS_MAX);
+    for (size_t i = 0; i < count && i < DUMP_POOLS_MAX; i++)
+        RONDO__TRY(rondo__text_append(&w->piece, "%s[%" PRIu64 ", %" PRIu64 "]", i ? ", " : "", pools[i].automatic,
+                                      pools[i].user));
+    return RONDO_OK;
+}
+
 static rondo_status dump_json_head(dump_writer *w) {
     const rondo_graph *g = w->graph;
     RONDO__TRY(rondo__text_append(&w->piece, "{\"graph\": "));
@@ -63,6 +75,8 @@ static rondo_status dump_json_head(dump_writer *w) {
                                       i ? ", " : "", slot->address, slot->length, dump_accesses[slot->access],
                                       slot->policy == RONDO_SLOT_COPY ? "copy" : "rebind", slot->bound));
     }
+    RONDO__TRY(rondo__text_append(&w->piece, "],\n\"pools\": ["));
+    RONDO__TRY(dump_json_pools(w));
     return rondo__text_append(&w->piece, "],\n\"nodes\": [");
 }
 

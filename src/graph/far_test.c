@@ -134,4 +134,35 @@ static void test_the_ticket(rondo_test *t) {
     T_EQ(t, far.synchronizes, 2);
 }
 
-RONDO_TEST_MAIN(T(test_capture_and_replay), T(test_pageable_copies_are_refused), T(test_the_ticket))
+/* A child whose pinned memory was freed in its capture: the copy goes on from it, the child gone and its memory asked for
+ * again. */
+static void test_a_child_with_pinned_memory(rondo_test *t) {
+    far_graph g;
+    rondo_graph *child = NULL;
+    void *again = NULL;
+    float back[FAR_FLOATS] = {0};
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    far_graph_open(t, &g);
+    T_OK(t, rondo_graph_create(g.f.device, NULL, &child));
+    T_DEFER(t, rondo_graph_release, child);
+    T_OK(t, rondo_graph_capture_begin(child, g.f.stream, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, rondo_stream_copy(g.f.stream, g.a, g.pinned, FAR_BYTES, RONDO_COPY_HOST_TO_DEVICE));
+    T_OK(t, rondo_memory_host_free(g.f.device, g.pinned));
+    g.pinned = NULL;
+    T_OK(t, rondo_graph_capture_end(child, g.f.stream));
+    T_OK(t, far_begin(&g));
+    T_OK(t, rondo_graph_replay(child, g.f.stream));
+    T_OK(t, rondo_graph_capture_end(g.graph, g.f.stream));
+    T_OK(t, rondo_graph_get_info(g.graph, &info));
+    T_EQ(t, info.unverified, 0);
+    rondo_graph_reset(child);
+    T_OK(t, rondo_memory_host_allocate(g.f.device, FAR_BYTES, &again));
+    memset(again, 0, FAR_BYTES);
+    rondo_status status = rondo_graph_replay(g.graph, g.f.stream);
+    rondo_status_release(rondo_memory_host_free(g.f.device, again));
+    T_OK(t, status);
+    T_OK(t, rondo_stream_copy(g.f.stream, back, g.a, FAR_BYTES, RONDO_COPY_DEVICE_TO_HOST));
+    for (unsigned i = 0; i < FAR_FLOATS; i++) T_NEAR(t, back[i], i, 0.0);
+}
+
+RONDO_TEST_MAIN(T(test_a_child_with_pinned_memory), T(test_capture_and_replay), T(test_pageable_copies_are_refused), T(test_the_ticket))

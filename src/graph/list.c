@@ -174,11 +174,12 @@ static rondo_status list_describe_all(rondo__call_list *list, uint64_t entry, co
                                       uint32_t *details) {
     char text[RONDO__LIST_NODE_TEXT];
     rondo__list_intern_refresh(list);
-    bool quick = !foreign && rondo__list_is_fresh(list);
+    bool quick = !foreign && !list->inherited && rondo__list_is_fresh(list);
     for (uint32_t i = 0; i < count; i++) {
         if (quick && rondo__list_recall(list, &arguments[i], &details[i])) continue;
+        const rondo__memory_reference *known = list->inherited && list->inherited[i].base ? &list->inherited[i] : NULL;
         rondo_status status =
-            rondo__list_intern_argument(list, &arguments[i], i < 32u && ((foreign >> i) & 1u), &details[i]);
+            rondo__list_intern_argument(list, &arguments[i], i < 32u && ((foreign >> i) & 1u), known, &details[i]);
         if (status)
             return rondo__status_note(status, "argument %u of %s of the capture", (unsigned)i,
                                       rondo__list_node_text(entry, name, text, sizeof text));

@@ -62,6 +62,9 @@ RONDO_MUST_USE rondo_status rondo__call_list_append_event(rondo__call_list *list
  * run the list as a whole. */
 RONDO_MUST_USE rondo_status rondo__call_list_condition(rondo__call_list *list, uint64_t address, uint64_t *out_entry);
 void rondo__call_list_condition_end(rondo__call_list *list, uint64_t entry, uint64_t end);
+/* What the arguments of what is appended next resolve to, one each, base 0 where nobody knows; null: nobody does. For
+ * nodes of another graph, which the list's watcher inherits from. */
+void rondo__call_list_inherit(rondo__call_list *list, const rondo__memory_reference *references);
 /* The lane of what is appended next. Several lanes need an order; rondo__call_list_order makes it when first asked. */
 void rondo__call_list_lane(rondo__call_list *list, uint32_t lane);
 RONDO_MUST_USE rondo_status rondo__call_list_order(rondo__call_list *list, rondo__order **out_order);

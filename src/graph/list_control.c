@@ -4,6 +4,10 @@
  * from. */
 #include "graph/list_private.h"
 
+void rondo__call_list_inherit(rondo__call_list *list, const rondo__memory_reference *references) {
+    list->inherited = references;
+}
+
 void rondo__call_list_lane(rondo__call_list *list, uint32_t lane) { list->lane = lane; }
 
 rondo_status rondo__call_list_order(rondo__call_list *list, rondo__order **out_order) {

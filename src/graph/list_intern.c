@@ -196,7 +196,16 @@ static rondo_status list_add_reference(rondo__call_list *list, const rondo__memo
     return RONDO_OK;
 }
 
-static rondo_status list_resolve(rondo__call_list *list, const rondo_argument *a, uint32_t *out_reference) {
+static rondo_status list_resolve_known(rondo__call_list *list, const rondo__memory_reference *known,
+                                       uint32_t *out_reference) {
+    rondo__memory_reference reference = *known;
+    RONDO__TRY(rondo__memory_take_over(list->device->memory, &reference, list->watcher));
+    return list_add_reference(list, &reference, out_reference);
+}
+
+static rondo_status list_resolve(rondo__call_list *list, const rondo_argument *a, const rondo__memory_reference *known,
+                                 uint32_t *out_reference) {
+    if (known) return list_resolve_known(list, known, out_reference);
     if (rondo__list_is_fresh(list)) {
         for (uint32_t i = 0; i < RONDO__LIST_RECENT; i++) {
             uint32_t number = list->recent[i];
@@ -254,14 +263,15 @@ rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list
     return RONDO_OK;
 }
 
-static rondo_status list_describe_memory(rondo__call_list *list, const rondo_argument *a, rondo__list_detail *detail) {
+static rondo_status list_describe_memory(rondo__call_list *list, const rondo_argument *a,
+                                         const rondo__memory_reference *known, rondo__list_detail *detail) {
     uint64_t end;
     if (!rondo__checked_add_u64(a->word, a->length ? a->length : 1u, &end))
         return RONDO__FAIL(OUT_OF_RANGE, CAPTURE, "address 0x%llx with %llu bytes passes the end of the address space",
                            (unsigned long long)a->word, (unsigned long long)a->length);
     RONDO__TRY(list_find_slot(list, a, end, &detail->slot));
     if (detail->slot != RONDO__LIST_NO_SLOT || !list->watcher) return RONDO_OK; /* who binds the slot resolves it */
-    RONDO__TRY(list_resolve(list, a, &detail->reference));
+    RONDO__TRY(list_resolve(list, a, known, &detail->reference));
     if (a->length == 0 && detail->reference >= RONDO__LIST_REFERENCE_FIRST) {
         const rondo__memory_reference *r =
             RONDO__BUFFER_AT(&list->references, rondo__memory_reference, detail->reference);
@@ -271,29 +281,31 @@ static rondo_status list_describe_memory(rondo__call_list *list, const rondo_arg
 }
 
 /* Host memory of a device that cannot address it: ours if it is pinned, else nobody can watch it. */
-static rondo_status list_describe_host(rondo__call_list *list, const rondo_argument *a, rondo__list_detail *detail) {
+static rondo_status list_describe_host(rondo__call_list *list, const rondo_argument *a,
+                                       const rondo__memory_reference *known, rondo__list_detail *detail) {
     rondo__memory *memory = list->device->memory;
     detail->reference = RONDO__LIST_REFERENCE_FOREIGN;
-    if (!list->watcher || !rondo__memory_is_pinned(memory, (const void *)(uintptr_t)a->word, a->length))
+    if (!list->watcher || (!known && !rondo__memory_is_pinned(memory, (const void *)(uintptr_t)a->word, a->length)))
         return RONDO_OK;
-    return list_resolve(list, a, &detail->reference);
+    return list_resolve(list, a, known, &detail->reference);
 }
 
 rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_argument *a, bool foreign,
-                                         uint32_t *out_detail) {
+                                         const rondo__memory_reference *known, uint32_t *out_detail) {
     if (a->access == RONDO_ACCESS_VALUE) {
         *out_detail = RONDO__LIST_DETAIL_VALUE;
         return RONDO_OK;
     }
     if (a->access > RONDO_ACCESS_BOTH)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "access %u is none of RONDO_ACCESS_*", (unsigned)a->access);
-    if (!foreign && rondo__list_recall(list, a, out_detail) && rondo__list_is_fresh(list)) return RONDO_OK;
+    bool usual = !foreign && !known;
+    if (usual && rondo__list_recall(list, a, out_detail) && rondo__list_is_fresh(list)) return RONDO_OK;
     rondo__list_detail detail = {a->length, RONDO__LIST_REFERENCE_NONE, RONDO__LIST_NO_SLOT, a->access, 0};
-    if (foreign) RONDO__TRY(list_describe_host(list, a, &detail));
+    if (foreign) RONDO__TRY(list_describe_host(list, a, known, &detail));
     else if (a->word) /* null is an optional operand that is absent */
-        RONDO__TRY(list_describe_memory(list, a, &detail));
+        RONDO__TRY(list_describe_memory(list, a, known, &detail));
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));
-    if (!foreign)
+    if (usual)
         list->memo[rondo__list_memo_of(a->word, a->access)] =
             (rondo__list_memo){a->word, a->length, list->stamp | a->access, *out_detail};
     return RONDO_OK;

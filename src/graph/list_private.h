@@ -113,13 +113,14 @@ struct rondo__call_list {
     rondo__arena texts;
     rondo__list_index detail_index, reference_index, name_index;
     uint64_t counts[RONDO__LIST_KINDS];
-    uint32_t lane;          /* of what is appended next */
-    bool mixed;             /* some entry is no call */
-    rondo__order *order;    /* null: one lane */
-    rondo__buffer events;   /* rondo_event *, retained */
-    rondo__buffer children; /* rondo__list_child */
-    uint64_t foreign;       /* arguments whose memory is not ours */
-    bool any_foreign;       /* some detail says so */
+    uint32_t lane;                            /* of what is appended next */
+    const rondo__memory_reference *inherited; /* of what is appended next, one an argument; null: none */
+    bool mixed;                               /* some entry is no call */
+    rondo__order *order;                      /* null: one lane */
+    rondo__buffer events;                     /* rondo_event *, retained */
+    rondo__buffer children;                   /* rondo__list_child */
+    uint64_t foreign;                         /* arguments whose memory is not ours */
+    bool any_foreign;                         /* some detail says so */
     uint32_t last_name;
     uint32_t last_detail[4];             /* by access: the details used last */
     uint32_t recent[RONDO__LIST_RECENT]; /* references used last */
@@ -158,9 +159,11 @@ static inline void rondo__list_intern_refresh(rondo__call_list *list) {
     atomic_store_explicit(&list->watcher->changed, 0u, memory_order_seq_cst);
     rondo__list_intern_forget(list);
 }
-/* The detail of an argument. foreign: host memory of a device that cannot address it. */
+/* The detail of an argument. foreign: host memory of a device that cannot address it. known: what it resolves to, when
+ * that is inherited; null: nobody knows. */
 RONDO_MUST_USE rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_argument *argument,
-                                                        bool foreign, uint32_t *out_detail);
+                                                        bool foreign, const rondo__memory_reference *known,
+                                                        uint32_t *out_detail);
 
 /* list_run.c: the host functions that copies, fills, host calls and long calls become. */
 int32_t rondo__list_kernel_copy(const void *context, const uint64_t *words);

@@ -208,8 +208,8 @@ void rondo__call_list_describe(const rondo__call_list *list, uint64_t entry, ron
 static const rondo__memory_reference *list_dead(const rondo__call_list *list, uint32_t reference) {
     if (reference < RONDO__LIST_REFERENCE_FIRST) return NULL;
     const rondo__memory_reference *r = RONDO__BUFFER_AT(&list->references, const rondo__memory_reference, reference);
-    /* Blocks of the watcher's own pool are temporaries: freed or not, they stay its own. */
-    return rondo__memory_alive_in(list->device->memory, r, list->watcher->pool) ? NULL : r;
+    /* Blocks of the watcher's pools are temporaries: freed or not, they stay its own. */
+    return rondo__memory_alive_for(list->device->memory, r, list->watcher) ? NULL : r;
 }
 
 rondo_status rondo__call_list_explain_stale(const rondo__call_list *list) {

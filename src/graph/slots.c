@@ -208,7 +208,8 @@ rondo_status rondo__graph_explain_slots(const rondo_graph *graph) {
     char why[256];
     for (uint32_t i = 0; i < graph->slots.count; i++) {
         const rondo__graph_slot *slot = rondo__graph_slot_at(graph, i);
-        if (!slots_in_use(graph, i) || rondo__memory_alive_in(graph->device->memory, &slot->reference, graph->pool))
+        if (!slots_in_use(graph, i) ||
+            rondo__memory_alive_for(graph->device->memory, &slot->reference, &graph->watcher))
             continue;
         rondo__memory_explain(graph->device->memory, &slot->reference, why, sizeof why);
         return RONDO__FAIL(STALE, MEMORY,

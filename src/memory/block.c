@@ -119,10 +119,10 @@ void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past
     rondo__memory *memory = cache->memory;
     rondo__pool *pool = block->segment->pool;
     if (past == RONDO__PAST_RESTORED || past == RONDO__PAST_CLOSED) {
-        rondo__watch_gone(&memory->watch, &block->allocation, pool->id, RONDO__STALE_RESTORED);
+        rondo__watch_gone(&memory->watch, &block->allocation, &pool->anchor, RONDO__STALE_RESTORED);
         block->holds = 0;
     } else if (block->allocation.edges) {
-        rondo__watch_freed(&memory->watch, &block->allocation, pool->id);
+        rondo__watch_freed(&memory->watch, &block->allocation, &pool->anchor);
     }
     if (block->lease) {
         __atomic_store_n(&block->lease->owner, RONDO_LEASE_OVER, __ATOMIC_RELAXED);

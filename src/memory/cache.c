@@ -62,7 +62,7 @@ static void cache_close_segment(rondo__cache *cache, rondo__segment *segment) {
             while (block->uses) rondo__cache_forget_use(cache, block);
             rondo__block_end(cache, block, RONDO__PAST_CLOSED);
         }
-        rondo__watch_gone(&cache->memory->watch, &block->allocation, segment->pool->id, RONDO__STALE_FREED);
+        rondo__watch_gone(&cache->memory->watch, &block->allocation, &segment->pool->anchor, RONDO__STALE_FREED);
         if (block != segment->first) rondo__block_drop(cache, block);
     }
 }

@@ -11,6 +11,7 @@
  *   wait.c        other streams that use a block: events, and captures in progress
  *   pool.c        private pools, use counts, diversions
  *   collect.c     what goes back to the backend, and when
+ *   hold.c        blocks and pools that watchers keep
  *   checkpoint.c  a pool's exact layout, kept and brought back; rebuild.c: its tree at once
  *   trim.c        what none of some layouts needs goes back to the backend
  *   snapshot.c    segments and blocks as JSON
@@ -100,6 +101,7 @@ struct rondo__pool {
     rondo__cache *cache;
     rondo_pool_id id;
     uint64_t uses; /* 0: released. The device's own pool has 1 */
+    uint64_t kept; /* of them, those of watchers */
     bool recording;
     rondo__segment *segments;
     rondo__block *free[2];
@@ -277,6 +279,8 @@ void rondo__cache_drop_pools(rondo__cache *cache);
 RONDO_MUST_USE rondo_status rondo__cache_pool_begin(rondo__cache *cache, rondo_pool_id id,
                                                     const rondo_memory_filter *filter);
 RONDO_MUST_USE rondo_status rondo__cache_pool_retain(rondo__cache *cache, rondo_pool_id id);
+/* One use less. At 0 it is released: then it does not record. */
+void rondo__pool_let_go(rondo__cache *cache, rondo__pool *pool);
 RONDO_MUST_USE rondo_status rondo__cache_pool_end(rondo__cache *cache, rondo_pool_id id);
 RONDO_MUST_USE rondo_status rondo__cache_pool_release(rondo__cache *cache, rondo_pool_id id);
 

@@ -129,7 +129,7 @@ static void test_c09_several_pools_of_one_graph(rondo_test *t) {
     T_OK(t, rondo_memory_pool_end(w.device, q));
     rondo_pool_id found = rondo__memory_pool_of(w.memory, address_of(b));
     T_EQ(t, found.user, q.user);
-    T_OK(t, rondo_memory_pool_retain(w.device, found)); /* as the graph does with each pool that its calls mention */
+    T_OK(t, rondo_memory_pool_retain(w.device, found)); /* as one does who uses a pool of somebody else's */
     T_OK(t, rondo_memory_pool_end(w.device, p));
     T_OK(t, rondo_memory_pool_release(w.device, q)); /* the user's handle goes */
     give(t, &w, b);

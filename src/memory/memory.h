@@ -21,6 +21,7 @@ typedef struct rondo__memory_reference {
     uint64_t base; /* start of the allocation; 0: not ours */
     uint64_t size;
     uint64_t generation; /* of the allocation; never used twice in a device */
+    bool temporary;      /* of a pool that is the watcher's own, or kept by it */
 } rondo__memory_reference;
 
 #define RONDO__MEMORY_RECENT 8u
@@ -35,7 +36,7 @@ enum {
 };
 
 /* Who mentions an allocation. `stale` is set to one of the above. One a graph. Zeroed, or init, before its first use;
- * after that the memory room's, but for `stale`, `changed`, `id`, `pool` and `managed`.
+ * after that the memory room's, but for `stale`, `changed`, `id`, `pool`, `since` and `managed`.
  *
  * Blocks of the watcher's own pool are temporaries to it: it does not become stale when one is freed, only when the pool
  * is released, or restored to a layout that takes away a block that was live and is mentioned. A tree manager, which
@@ -48,6 +49,10 @@ typedef struct rondo__memory_watcher {
     bool managed;
     uint64_t id;        /* of the capture: unique */
     rondo_pool_id pool; /* its own; {0, 0}: none. Set before the first resolve */
+    /* The first generation of the capture, or 0. What was allocated since, in another private pool than its own, it holds
+     * (rondo__memory_hold): such a block is a temporary of the capture, too, but its pool has other users, who would be
+     * given it. Set before the first resolve. */
+    uint64_t since;
     /* The allocations it met last, all of them watched; good while `epoch` is the device's. Resolving one of them takes
      * no lock: only the thread that resolves looks here. */
     uint64_t epoch;
@@ -80,14 +85,28 @@ RONDO_MUST_USE rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_
 void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher);
 /* Whether the very allocation is still alive. True for what is not ours (base 0): nobody can tell. */
 bool rondo__memory_alive(rondo__memory *memory, const rondo__memory_reference *reference);
-/* The same for who has a pool of its own: memory that the pool still has counts as alive, freed or not. To tell which
- * argument made a graph stale. */
-bool rondo__memory_alive_in(rondo__memory *memory, const rondo__memory_reference *reference, rondo_pool_id pool);
+/* The same for a watcher, whose pools' temporaries count as alive, freed or not, while the pool has their memory. To tell
+ * which argument made a graph stale. */
+bool rondo__memory_alive_for(rondo__memory *memory, const rondo__memory_reference *reference,
+                             const rondo__memory_watcher *watcher);
 /* The block stays until the watcher lets go (unwatch), whoever frees it meanwhile: for host memory that a captured copy
  * reads, and memory that a graph gives away. Freeing it then makes the watcher no staler. NOT_FOUND (memory): no live
  * block has the range. Host and device memory. */
 RONDO_MUST_USE rondo_status rondo__memory_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
                                                uint64_t length);
+/* `to` keeps what `from` keeps: its pools, of which it has a use each until unwatch, and the blocks that it holds. */
+RONDO_MUST_USE rondo_status rondo__memory_inherit(rondo__memory *memory, rondo__memory_watcher *to,
+                                                  const rondo__memory_watcher *from);
+/* A reference of the watcher that it inherits from becomes its own: to a block that is live or held, or to a temporary of a
+ * pool. STALE: it was freed meanwhile. */
+RONDO_MUST_USE rondo_status rondo__memory_take_over(rondo__memory *memory, rondo__memory_reference *reference,
+                                                    rondo__memory_watcher *watcher);
+/* The generation that the next allocation will have. */
+uint64_t rondo__memory_generation(rondo__memory *memory);
+/* The private pools that the watcher keeps memory of: its own, those it keeps, and those of device blocks that it holds,
+ * each once. The count may be greater than the capacity; so many are written. */
+size_t rondo__memory_pools_kept(rondo__memory *memory, const rondo__memory_watcher *watcher, rondo_pool_id *out_pools,
+                                size_t capacity);
 /* The pool of the live block that the address is in; {0, 0}: the device's own, or not ours. */
 rondo_pool_id rondo__memory_pool_of(rondo__memory *memory, uint64_t address);
 /* Gives the backend those wholly free segments of the pool that none of the layouts needs: no live block of the layout lies

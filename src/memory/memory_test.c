@@ -160,7 +160,7 @@ static void test_freed_memory_is_stale_and_explained(rondo_test *t) {
     T_TRUE(t, is_stale(&z));
     rondo__memory_explain(memory, &rb, text, sizeof text);
     T_STR(t, text, "freed by rondo_memory_free, 2nd free of the device; now part of no allocation");
-    rondo__memory_explain(memory, &(rondo__memory_reference){0, 0, 0}, text, sizeof text);
+    rondo__memory_explain(memory, &(rondo__memory_reference){0}, text, sizeof text);
     T_STR(t, text, "not memory of this device's allocator");
     rondo__memory_explain(memory, &rb, text, 10);
     T_STR(t, text, "freed by ");

@@ -103,7 +103,7 @@ static rondo_status pool_make(rondo__cache *cache, rondo_pool_id id, rondo__pool
 static void pool_destroy(rondo__cache *cache, rondo__pool *pool) {
     size_t index = pool_index(cache, pool->id);
     rondo__pool **place = RONDO__BUFFER_AT(&cache->pools, rondo__pool *, index);
-    rondo__watch_gone(&cache->memory->watch, &pool->anchor, pool->id, RONDO__STALE_POOL_RELEASED);
+    rondo__watch_gone(&cache->memory->watch, &pool->anchor, &pool->anchor, RONDO__STALE_POOL_RELEASED);
     cache->pools.count--;
     memmove(place, place + 1, (cache->pools.count - index) * sizeof *place);
     rondo__free(&cache->memory->allocator, pool, sizeof *pool);
@@ -223,22 +223,27 @@ rondo_status rondo__cache_pool_retain(rondo__cache *cache, rondo_pool_id id) {
     return status;
 }
 
+void rondo__pool_let_go(rondo__cache *cache, rondo__pool *pool) {
+    if (--pool->uses) return;
+    rondo__cache_wake(cache);
+    pool_remember_released(cache, pool->id);
+    rondo__watch_gone(&cache->memory->watch, &pool->anchor, &pool->anchor, RONDO__STALE_POOL_RELEASED);
+    rondo__memory_raise_epoch(cache->memory);
+    rondo__pool_empty(cache, pool);
+}
+
 static rondo_status pool_release_locked(rondo__cache *cache, rondo_pool_id id) {
     rondo__pool *pool = NULL;
     rondo__cache_wake(cache);
     RONDO__TRY(rondo__cache_find_pool(cache, id, &pool));
     if (pool == &cache->own) return RONDO_OK;
-    if (pool->uses == 1 && pool->recording) {
+    if (pool->uses == pool->kept + 1u && pool->recording) {
         return RONDO__FAIL(INVALID_STATE, MEMORY,
                            "pool {%llu, %llu} still records: end that before its last use is "
                            "released",
                            (unsigned long long)id.automatic, (unsigned long long)id.user);
     }
-    if (--pool->uses) return RONDO_OK;
-    pool_remember_released(cache, id);
-    rondo__watch_gone(&cache->memory->watch, &pool->anchor, pool->id, RONDO__STALE_POOL_RELEASED);
-    rondo__memory_raise_epoch(cache->memory);
-    rondo__pool_empty(cache, pool);
+    rondo__pool_let_go(cache, pool);
     return RONDO_OK;
 }
 

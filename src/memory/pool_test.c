@@ -231,7 +231,7 @@ static void test_live_blocks_are_compared(rondo_test *t) {
 static void test_own_blocks_do_not_make_stale(rondo_test *t) {
     static rondo__memory_watcher own, other;
     world w;
-    rondo__memory_reference r;
+    rondo__memory_reference r, foreign;
     world_open(t, &w, "cpu", NULL);
     rondo_stream *s = rondo_stream_default(w.device);
     rondo_pool_id id = begin_thread(t, &w);
@@ -240,14 +240,15 @@ static void test_own_blocks_do_not_make_stale(rondo_test *t) {
     own.pool = id;
     char *a = take(t, s, 1000), *b = take(t, s, 1000);
     rondo_status status = rondo__memory_resolve(w.memory, address_of(a), 0, &own, &r);
-    if (!status) status = rondo__memory_resolve(w.memory, address_of(a), 0, &other, &r);
+    if (!status) status = rondo__memory_resolve(w.memory, address_of(a), 0, &other, &foreign);
     give(t, &w, a);
     if (!status) {
         T_EQ(t, atomic_load(&own.stale), RONDO__STALE_NOT);
         T_EQ(t, atomic_load(&other.stale), RONDO__STALE_FREED);
         T_TRUE(t, !rondo__memory_alive(w.memory, &r));
-        T_TRUE(t, rondo__memory_alive_in(w.memory, &r, id));
-        T_TRUE(t, !rondo__memory_alive_in(w.memory, &r, (rondo_pool_id){0, 0}));
+        T_TRUE(t, r.temporary && rondo__memory_alive_for(w.memory, &r, &own));
+        T_TRUE(t, !foreign.temporary && !rondo__memory_alive_for(w.memory, &foreign, &other));
+        T_TRUE(t, !rondo__memory_alive_for(w.memory, &foreign, &own)); /* it was none of its temporaries */
         char *c = take(t, s, 1000); /* and its reuse within the pool does not either */
         give(t, &w, c);
         T_EQ(t, atomic_load(&own.stale), RONDO__STALE_NOT);
@@ -256,7 +257,7 @@ static void test_own_blocks_do_not_make_stale(rondo_test *t) {
     T_OK(t, rondo_memory_pool_release(w.device, id));
     if (!status) T_EQ(t, atomic_load(&own.stale), RONDO__STALE_POOL_RELEASED); /* although a block of it is alive */
     give(t, &w, b);
-    if (!status) T_TRUE(t, !rondo__memory_alive_in(w.memory, &r, id));
+    if (!status) T_TRUE(t, !rondo__memory_alive_for(w.memory, &r, &own));
     rondo__memory_unwatch(w.memory, &own);
     rondo__memory_unwatch(w.memory, &other);
     T_OK(t, status);

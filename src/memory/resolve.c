@@ -66,7 +66,7 @@ static rondo_status resolve_foreign(rondo__memory *memory, uint64_t address, uin
     }
     const rondo__block *next = resolve_next(memory, address, length);
     if (next) return resolve_past_end(memory, address, length, next->allocation.base, next->allocation.size);
-    *out_reference = (rondo__memory_reference){0, 0, 0};
+    *out_reference = (rondo__memory_reference){0};
     return RONDO_OK;
 }
 
@@ -79,28 +79,18 @@ static void resolve_remember(rondo__memory_watcher *watcher, uint64_t epoch, con
     watcher->recent_next = (watcher->recent_next + 1u) % RONDO__MEMORY_RECENT;
 }
 
-/* An edge to the block, and where it is of the watcher's own pool one to that. */
-static rondo_status resolve_watch(rondo__memory *memory, rondo__block *block, rondo__memory_watcher *watcher,
-                                  rondo__memory_edge **out_edge) {
-    rondo__pool *pool = block->segment->pool;
-    if (pool != &pool->cache->own && pool->id.automatic == watcher->pool.automatic &&
-        pool->id.user == watcher->pool.user) {
-        RONDO__TRY(rondo__watch_add(&memory->watch, &pool->anchor, watcher, out_edge));
-    }
-    return rondo__watch_add(&memory->watch, &block->allocation, watcher, out_edge);
-}
-
 static rondo_status resolve_locked(rondo__memory *memory, uint64_t address, uint64_t length,
                                    rondo__memory_watcher *watcher, rondo__memory_reference *out_reference) {
     rondo__memory_edge *edge = NULL;
     rondo__block *block = resolve_find(memory, address);
     if (!block) return resolve_foreign(memory, address, length, out_reference);
-    rondo__memory_reference reference = {block->allocation.base, block->allocation.size, block->allocation.generation};
+    rondo__memory_reference reference = {block->allocation.base, block->allocation.size, block->allocation.generation,
+                                         false};
     if (length > reference.size - (address - reference.base)) {
         return resolve_past_end(memory, address, length, reference.base, reference.size);
     }
     if (watcher) {
-        RONDO__TRY(resolve_watch(memory, block, watcher, &edge));
+        RONDO__TRY(rondo__watch_block(memory, block, watcher, &edge, &reference.temporary));
         resolve_remember(watcher, atomic_load_explicit(&memory->epoch, memory_order_relaxed), &reference);
     }
     *out_reference = reference;
@@ -124,44 +114,6 @@ rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint
     return status;
 }
 
-static rondo_status resolve_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
-                                 uint64_t length) {
-    rondo__memory_edge *edge = NULL;
-    rondo__block *block = resolve_find(memory, address);
-    if (!block || length > block->allocation.size - (address - block->allocation.base)) {
-        return RONDO__FAIL(NOT_FOUND, MEMORY, "device '%s': %llu bytes at 0x%llx are in no live allocation",
-                           memory->device->properties.name, (unsigned long long)length, (unsigned long long)address);
-    }
-    RONDO__TRY(resolve_watch(memory, block, watcher, &edge));
-    if (!edge->holds) block->holds++;
-    edge->holds = true;
-    return RONDO_OK;
-}
-
-rondo_status rondo__memory_hold(rondo__memory *memory, rondo__memory_watcher *watcher, uint64_t address,
-                                uint64_t length) {
-    rondo__mutex_lock(&memory->mutex);
-    rondo_status status = resolve_hold(memory, watcher, address, length);
-    rondo__mutex_unlock(&memory->mutex);
-    return status;
-}
-
-void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher) {
-    rondo__mutex_lock(&memory->mutex);
-    while (watcher->edges) {
-        rondo__memory_edge *edge = watcher->edges;
-        rondo__block *block = edge->holds ? (rondo__block *)(void *)edge->allocation : NULL;
-        rondo__watch_remove(&memory->watch, edge);
-        if (!block) continue;
-        block->holds--;
-        if (block->state == RONDO__BLOCK_PENDING && !rondo__block_is_used(block)) {
-            rondo__block_free(block->segment->pool->cache, block, rondo__device_is_inline(memory->device));
-        }
-    }
-    watcher->epoch = 0;
-    rondo__mutex_unlock(&memory->mutex);
-}
-
 /* The very allocation, live or held. */
 static bool resolve_is(rondo__cache *cache, const rondo__memory_reference *reference) {
     const rondo__block *block = rondo__cache_at(cache, reference->base);
@@ -177,13 +129,14 @@ bool rondo__memory_alive(rondo__memory *memory, const rondo__memory_reference *r
     return alive;
 }
 
-bool rondo__memory_alive_in(rondo__memory *memory, const rondo__memory_reference *reference, rondo_pool_id id) {
+bool rondo__memory_alive_for(rondo__memory *memory, const rondo__memory_reference *reference,
+                             const rondo__memory_watcher *watcher) {
     if (rondo__memory_alive(memory, reference)) return true;
-    if (!id.automatic && !id.user) return false;
+    if (!reference->temporary) return false;
     rondo__mutex_lock(&memory->mutex);
-    const rondo__pool *pool = rondo__cache_pool(&memory->cache, id);
     const rondo__block *block = rondo__cache_at(&memory->cache, reference->base);
-    bool kept = pool && pool->uses && block && block->segment->pool == pool;
+    if (!block) block = rondo__cache_at(&memory->pinned, reference->base);
+    bool kept = block && rondo__watch_find(&memory->watch, &block->segment->pool->anchor, watcher);
     rondo__mutex_unlock(&memory->mutex);
     return kept;
 }

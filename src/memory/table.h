@@ -27,6 +27,12 @@ struct rondo__memory {
     rondo__memory_past history[RONDO__MEMORY_HISTORY]; /* free number n at n modulo its size */
 };
 
+/* hold.c, under the mutex: an edge to a live block. Where it is of the watcher's own pool, one to the pool's anchor, too;
+ * a block that the capture took from another private pool is held. out_temporary: the pool is the watcher's own, or kept. */
+RONDO_MUST_USE rondo_status rondo__watch_block(rondo__memory *memory, rondo__block *block,
+                                               rondo__memory_watcher *watcher, rondo__memory_edge **out_edge,
+                                               bool *out_temporary);
+
 /* Only under the mutex is it raised. */
 static inline void rondo__memory_raise_epoch(rondo__memory *memory) {
     uint_fast64_t epoch = atomic_load_explicit(&memory->epoch, memory_order_relaxed);

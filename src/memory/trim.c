@@ -23,6 +23,7 @@ static rondo_status trim_locked(rondo__cache *cache, rondo_pool_id id,
     if (pool == &cache->own) {
         return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "layouts are of private pools: {0, 0} is the device's own");
     }
+    if (pool->kept) return RONDO_OK; /* by graphs that the manager knows nothing of: child graphs were copied into them */
     for (rondo__segment *segment = pool->segments; segment; segment = segment->next) segment->kept = false;
     for (uint64_t i = 0; i < count; i++) trim_keep(cache, pool, checkpoints[i]);
     for (rondo__segment *segment = pool->segments, *next = NULL; segment; segment = next) {

@@ -59,13 +59,12 @@ rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation
                               rondo__memory_edge **out_edge) {
     void *memory = NULL;
     if (watch->count >= watch->bucket_count) RONDO__TRY(watch_grow(watch));
-    rondo__memory_edge **bucket = watch_bucket(watch, allocation, watcher);
-    rondo__memory_edge *edge = *bucket;
-    while (edge && (edge->allocation != allocation || edge->watcher != watcher)) edge = edge->bucket_next;
+    rondo__memory_edge *edge = rondo__watch_find(watch, allocation, watcher);
     if (edge) {
         *out_edge = edge;
         return RONDO_OK;
     }
+    rondo__memory_edge **bucket = watch_bucket(watch, allocation, watcher);
     RONDO__TRY(rondo__allocate(&watch->allocator, sizeof(rondo__memory_edge), &memory));
     edge = memory;
     *edge = (rondo__memory_edge){.allocation = allocation,
@@ -95,29 +94,32 @@ void rondo__watch_remove(rondo__watch *watch, rondo__memory_edge *edge) {
     watch->count--;
 }
 
-static bool watch_is_own(const rondo__memory_watcher *watcher, rondo_pool_id pool) {
-    return (pool.automatic || pool.user) && watcher->pool.automatic == pool.automatic &&
-           watcher->pool.user == pool.user;
+rondo__memory_edge *rondo__watch_find(const rondo__watch *watch, const rondo__allocation *allocation,
+                                      const rondo__memory_watcher *watcher) {
+    rondo__memory_edge *edge = watch->bucket_count ? *watch_bucket(watch, allocation, watcher) : NULL;
+    while (edge && (edge->allocation != allocation || edge->watcher != watcher)) edge = edge->bucket_next;
+    return edge;
 }
 
 static void watch_change(rondo__memory_watcher *watcher) {
     atomic_store_explicit(&watcher->changed, 1u, memory_order_release);
 }
 
-void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool) {
+void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, const rondo__allocation *anchor) {
     for (rondo__memory_edge *edge = allocation->edges, *next = NULL; edge; edge = next) {
         next = edge->allocation_next;
         if (edge->holds) continue;
-        if (watch_is_own(edge->watcher, pool)) watch_change(edge->watcher);
+        if (rondo__watch_find(watch, anchor, edge->watcher)) watch_change(edge->watcher);
         else rondo__memory_raise_stale(edge->watcher, RONDO__STALE_FREED);
         rondo__watch_remove(watch, edge);
     }
 }
 
-void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool, uint32_t reason) {
+void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, const rondo__allocation *anchor,
+                       uint32_t reason) {
     while (allocation->edges) {
         rondo__memory_watcher *watcher = allocation->edges->watcher;
-        bool own = watch_is_own(watcher, pool);
+        bool own = rondo__watch_find(watch, anchor, watcher) != NULL;
         watch_change(watcher);
         if (!own) rondo__memory_raise_stale(watcher, RONDO__STALE_FREED);
         else if (reason != RONDO__STALE_RESTORED || !watcher->managed) rondo__memory_raise_stale(watcher, reason);

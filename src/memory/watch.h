@@ -14,7 +14,7 @@ struct rondo__memory_edge {
     rondo__memory_edge *allocation_next, **allocation_link; /* link: the pointer that points here */
     rondo__memory_edge *watcher_next, **watcher_link;
     rondo__memory_edge *bucket_next;
-    bool holds; /* keeps the allocation: see rondo__memory_hold */
+    bool holds; /* keeps the block: see rondo__memory_hold. To an anchor: has a use of the pool */
 };
 
 typedef struct rondo__watch {
@@ -30,11 +30,16 @@ void rondo__watch_deinit(rondo__watch *watch);
 /* Once a pair: a second time gives the same edge. */
 RONDO_MUST_USE rondo_status rondo__watch_add(rondo__watch *watch, rondo__allocation *allocation,
                                              rondo__memory_watcher *watcher, rondo__memory_edge **out_edge);
-/* The allocation, a block of `pool`, was freed: marks its watchers stale but for those whose own pool it is, and drops
- * its edges. Those that hold it stay as they are. */
-void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool);
-/* It is gone, for this reason, also to those that hold it. */
-void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, rondo_pool_id pool, uint32_t reason);
+/* The edge of a pair; null when there is none. */
+rondo__memory_edge *rondo__watch_find(const rondo__watch *watch, const rondo__allocation *allocation,
+                                      const rondo__memory_watcher *watcher);
+/* The allocation, a block of the pool that has this anchor, was freed: marks its watchers stale but for those that have an
+ * edge to the anchor, because the pool is theirs or they keep it, and drops its edges. Those that hold it stay as they
+ * are. */
+void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, const rondo__allocation *anchor);
+/* It is gone, for this reason, also to those that hold it. May be the anchor itself. */
+void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, const rondo__allocation *anchor,
+                       uint32_t reason);
 void rondo__watch_remove(rondo__watch *watch, rondo__memory_edge *edge);
 
 #endif
