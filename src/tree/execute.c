@@ -4,7 +4,7 @@
  * costs have to be kept off: no allocation but the host's own handles, one pass over each list. */
 #include <string.h>
 
-#include "tree/tree.h"
+#include "tree/seal.h"
 
 /* ------------------------------------------------------------------------------------------------------- fits */
 
@@ -135,9 +135,15 @@ static rondo_status execute_outputs(rondo__tree_call *call, rondo__tree_node *no
     return status;
 }
 
+static rondo_status execute_launch(const rondo__tree_call *call, const rondo__tree_node *node) {
+    const rondo_graph_ops *ops = &call->tree->ops;
+    const rondo__tree_sealed *sealed = call->launch;
+    if (!node->graph || (sealed && sealed->waits)) return RONDO_OK;
+    return ops->replay(ops->user, sealed && sealed->graph ? sealed->graph : node->graph, call->stream);
+}
+
 rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node, bool *out_done) {
     rondo_tree *tree = call->tree;
-    const rondo_graph_ops *ops = &tree->ops;
     const rondo_tensor_host *host = &tree->host;
     rondo_status status = RONDO_OK;
     *out_done = false;
@@ -146,11 +152,11 @@ rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node,
         return rondo__tree_revive(call, node);
     }
     *out_done = true;
-    bool timed = node->size->samples < tree->options.cost_samples;
+    bool timed = node->size->samples < tree->options.cost_samples && !call->launch;
     uint64_t before = timed ? rondo__tree_now(tree) : 0;
     if (call->stream != tree->last_stream) status = rondo__tree_order(tree, call->stream);
     if (!status && node->moving_count) status = execute_inputs(call, node);
-    if (!status && node->graph) status = ops->replay(ops->user, node->graph, call->stream);
+    if (!status) status = execute_launch(call, node);
     if (!status) status = execute_outputs(call, node);
     if (call->input_count) host->release(host->user, call->inputs, call->input_count);
     if (status) return status;
@@ -160,6 +166,7 @@ rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node,
     node->runs++;
     call->function->info.replays++;
     tree->info.replays++;
+    if (!call->launch) rondo__tree_trail(tree, node);
     if (timed) rondo__tree_sampled(tree, node, rondo__tree_now(tree) - before);
     return call->function->owned_count ? rondo__tree_own_outputs(call) : RONDO_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "base/instance.h"
 #include "base/sized.h"
-#include "tree/tree.h"
+#include "tree/seal.h"
 
 /* ------------------------------------------------------------------------------------------------------ lock */
 
@@ -157,6 +157,7 @@ static void tree_destroy(rondo_tree *tree) {
         rondo__tree_function *function = rondo__tree_function_at(tree, (uint32_t)i);
         if (function) rondo__tree_function_destroy(tree, function);
     }
+    rondo__tree_seal_deinit(tree);
     if (tree->last_stream && tree->ops.retain_stream) tree->ops.release_stream(tree->ops.user, tree->last_stream);
     if (tree->stream) tree->ops.release_stream(tree->ops.user, tree->stream);
     if (tree->host.destroy) tree->host.destroy(tree->host.user);
@@ -265,7 +266,8 @@ void rondo_tree_release(rondo_tree *tree) {
 
 rondo_status rondo_tree_reset(rondo_tree *tree) {
     RONDO__TRY(rondo__tree_enter(tree, "rondo_tree_reset"));
-    rondo_status status = rondo__tree_apply_checkpoint(tree);
+    rondo_status status = rondo__tree_settle(tree);
+    status = rondo__status_first(status, rondo__tree_apply_checkpoint(tree));
     /* What cannot be handed to the allocator cannot stay. */
     if (status) rondo__tree_end_path(tree, NULL, tree->last_stream);
     rondo__tree_retire_pool(tree);

@@ -125,6 +125,7 @@ void rondo__tree_free_node(rondo_tree *tree, rondo__tree_node *node) {
     rondo__free(allocator, node->fixed, inputs * sizeof *node->fixed);
     rondo__free(allocator, node->moving, inputs * sizeof *node->moving);
     rondo__free(allocator, node->copies, inputs * sizeof *node->copies);
+    rondo__free(allocator, node->pointers, (size_t)inputs * 8u);
     rondo__free(allocator, node->values, inputs * sizeof *node->values);
     rondo__free(allocator, node->revivals, inputs * sizeof *node->revivals);
     rondo__free(allocator, node->consumed, inputs * sizeof *node->consumed);
@@ -152,6 +153,7 @@ static void node_detach(rondo_tree *tree, rondo__tree_node *node) {
 
 void rondo__tree_drop_node(rondo_tree *tree, rondo__tree_node *node) {
     rondo__tree_node *stop = node->parent, *at = node;
+    rondo__tree_unseal(tree);
     /* Leaves first; without recursion, since a path can be long. */
     for (;;) {
         while (at->first_child) at = at->first_child;
@@ -189,7 +191,6 @@ static rondo__tree_node *node_oldest(const rondo_tree *tree) {
 static bool node_evict(rondo_tree *tree) {
     rondo__tree_node *oldest = node_oldest(tree);
     if (!oldest) return false;
-    rondo__tree_unseal(tree);
     rondo__tree_count(oldest->function, RONDO_TREE_REASON_EVICTED);
     tree->info.evicted++;
     rondo__tree_drop_node(tree, oldest);

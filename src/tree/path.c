@@ -3,7 +3,7 @@
  * The path: which of its outputs are alive, when it ends, and how the allocator learns of it. */
 #include <string.h>
 
-#include "tree/tree.h"
+#include "tree/seal.h"
 
 /* --------------------------------------------------------------------------------------------------- liveness */
 
@@ -103,6 +103,7 @@ static void path_invalidate(rondo_tree *tree, rondo_tree_lease *lease, uint32_t 
 void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, void *stream) {
     uint32_t taker_id = taker ? taker->id + 1u : 0;
     if (!tree->current) return;
+    rondo__tree_trail_end(tree);
     /* Moving one frees another, perhaps: nothing of the host's may find a path that is half gone. */
     for (rondo__tree_node *node = tree->current; node; node = node->parent) {
         for (uint32_t i = 0; node->group && i < node->group->count; i++) {

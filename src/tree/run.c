@@ -3,7 +3,7 @@
  * One call: which way it goes. Replay where a recording fits; else a recording, a warm-up before it, or the plain call. */
 #include <string.h>
 
-#include "tree/tree.h"
+#include "tree/seal.h"
 
 /* ----------------------------------------------------------------------------------------------------- direct */
 
@@ -103,14 +103,17 @@ static rondo_status run_replay(rondo__tree_call *call, bool *out_done) {
     return RONDO_OK;
 }
 
-static rondo_status run_locked(rondo__tree_call *call) {
+/* The way of all calls that no sealed sequence expects. */
+static rondo_status run_open(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     rondo__tree_function *function = call->function;
     bool done = false;
-    rondo_status status = rondo__tree_find_size(call);
+    rondo_status status = rondo__tree_settle(tree);
+    if (rondo__tree_is_sealed(tree)) rondo__tree_unseal(tree);
+    if (!status) status = rondo__tree_find_size(call);
     if (!status) status = rondo__tree_step(call);
     if (!status) {
-        call->size->last_used = ++tree->runs;
+        call->size->last_used = tree->runs;
         call->reason = RONDO_TREE_REASON_FIRST;
         if (tree->state != RONDO_TREE_WARMING) status = run_replay(call, &done);
     }
@@ -121,6 +124,7 @@ static rondo_status run_locked(rondo__tree_call *call) {
     if (status && !done) rondo__tree_release_all(tree, call->inputs, call->input_count);
     if (status || done) return status;
     call->size->seen++;
+    rondo__tree_trail_break(tree);
     if (run_mutates_outside(call)) {
         run_warn_mutation(call);
         return rondo__tree_direct(call, RONDO_TREE_REASON_MUTATED);
@@ -130,6 +134,15 @@ static rondo_status run_locked(rondo__tree_call *call) {
     bool warm = tree->options.record_after <= 1 || call->size->warmed;
     if (tree->state == RONDO_TREE_WARMING || !warm || tree->options.always_warm_up) return rondo__tree_warm_up(call);
     return rondo__tree_record(call);
+}
+
+static rondo_status run_locked(rondo__tree_call *call) {
+    bool done = false;
+    call->tree->runs++;
+    if (!rondo__tree_is_sealed(call->tree)) return run_open(call);
+    rondo_status status = rondo__tree_run_sealed(call, &done);
+    if (status && !done) rondo__tree_release_all(call->tree, call->inputs, call->input_count);
+    return status || done ? status : run_open(call);
 }
 
 /* Outputs of a call that are alive keep forwards waiting for their backward. */
@@ -161,8 +174,13 @@ static rondo_status run_function(rondo__tree_call *call) {
         rondo__tree_release_all(tree, call->inputs, call->input_count);
         return status;
     }
-    if (function->skip) return rondo__tree_direct(call, RONDO_TREE_REASON_SKIPPED);
-    if (function->simple && !function->stopped) return rondo__tree_simple_run(call);
+    if (function->skip || function->simple) {
+        rondo_status status = rondo__tree_settle(tree);
+        if (status) rondo__tree_release_all(tree, call->inputs, call->input_count);
+        if (status) return status;
+        if (function->skip) return rondo__tree_direct(call, RONDO_TREE_REASON_SKIPPED);
+        return rondo__tree_simple_run(call);
+    }
     return run_mode(call);
 }
 
@@ -182,7 +200,7 @@ rondo_status rondo_tree_run(rondo_tree *tree, uint32_t id, void *stream, void **
     if (!tree || (input_count && !inputs) || (output_count && !outputs)) {
         return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_run needs a tree, inputs and room for outputs");
     }
-    rondo__tree_call call = {tree, NULL, NULL, stream, inputs, outputs, input_count, output_count, 0};
+    rondo__tree_call call = {tree, NULL, NULL, stream, inputs, outputs, input_count, output_count, 0, NULL};
     bool nested = atomic_load_explicit(&tree->owner, memory_order_relaxed) == rondo__thread_id();
     if (!nested) rondo__tree_lock(tree);
     for (uint32_t i = 0; i < output_count; i++) outputs[i] = NULL;

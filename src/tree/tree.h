@@ -72,6 +72,7 @@ struct rondo__tree_node {
                                                    * nodes above have seen already is left out */
     rondo_tree_output *outputs;
     rondo_tree_copy *copies; /* room for one a moving input */
+    uint64_t *pointers;      /* of all inputs at the last replay; null: not asked for */
     uint32_t fixed_count, moving_count, value_count, revival_count, consumed_count;
     uint32_t dead_before_count, dead_after_count, output_count, fresh_count;
     uint64_t record_ns, host_bytes;
@@ -172,6 +173,7 @@ typedef struct rondo__tree_call {
     void **inputs, **outputs;
     uint32_t input_count, output_count;
     rondo_tree_reason reason; /* why no recording fits */
+    const struct rondo__tree_sealed *launch; /* of a sealed call: how its graph is launched */
 } rondo__tree_call;
 
 /* manager.c */
