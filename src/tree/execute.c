@@ -114,25 +114,33 @@ static rondo_status execute_inputs(rondo__tree_call *call, rondo__tree_node *nod
                                   : ops->copy(ops->user, call->stream, node->copies, copies);
 }
 
+/* The outputs could not all be made, or not be watched: leases whose storages never came to be are taken back. */
+static rondo_status execute_undo_outputs(rondo__tree_call *call, rondo__tree_node *node, rondo_status status) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        bool granted = node->outputs[i].kind == RONDO_TREE_OUTPUT_FRESH;
+        if (granted && !call->outputs[i]) rondo__lease_revoke(node->outputs[i].lease);
+    }
+    rondo__tree_release_all(call->tree, call->outputs, call->output_count);
+    return status;
+}
+
 static rondo_status execute_outputs(rondo__tree_call *call, rondo__tree_node *node) {
     rondo_tree *tree = call->tree;
     const rondo_tensor_host *host = &tree->host;
     for (uint32_t i = 0; i < node->output_count; i++) {
         rondo_tree_output *output = &node->outputs[i];
         if (output->kind == RONDO_TREE_OUTPUT_FRESH) {
-            output->epoch = rondo__lease_grant(output->lease, RONDO__LEASE_REPLAY);
+            output->epoch = rondo__lease_grant_quick(output->lease, RONDO__LEASE_REPLAY);
         } else if (output->kind == RONDO_TREE_OUTPUT_PATH) {
             output->epoch = rondo__lease_epoch(rondo__lease_word(output->lease));
         }
     }
     rondo_status status = host->make_outputs(host->user, node->outputs, node->output_count, call->inputs, call->outputs);
-    for (uint32_t i = 0; i < node->output_count; i++) {
+    for (uint32_t i = 0; !status && (host->flags & RONDO_TENSOR_HOST_WEAK) && i < node->output_count; i++) {
         if (node->outputs[i].kind != RONDO_TREE_OUTPUT_FRESH) continue;
-        if (!status) status = execute_watch(tree, node->outputs[i].lease, call->outputs[i]);
-        if (status && !call->outputs[i]) rondo__lease_revoke(node->outputs[i].lease);
+        status = execute_watch(tree, node->outputs[i].lease, call->outputs[i]);
     }
-    if (status) rondo__tree_release_all(tree, call->outputs, call->output_count);
-    return status;
+    return status ? execute_undo_outputs(call, node, status) : RONDO_OK;
 }
 
 static rondo_status execute_launch(const rondo__tree_call *call, const rondo__tree_node *node) {

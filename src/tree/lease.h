@@ -83,6 +83,15 @@ static inline bool rondo__lease_live(const rondo_tree_lease *lease) {
 /* The rest is for the tree, under its lock. */
 /* To another storage: a new epoch, which it returns. The lease is over. */
 uint64_t rondo__lease_grant(rondo_tree_lease *lease, uint64_t owner);
+static inline uint64_t rondo__lease_grant_quick(rondo_tree_lease *lease, uint64_t owner) {
+    uint64_t word = rondo__lease_word(lease);
+    if (word & RONDO__LEASE_HELD_MASK) return rondo__lease_grant(lease, owner);
+    /* No storage is left that could change it. */
+    uint64_t epoch = rondo__lease_epoch(word) + 1u;
+    uint64_t wanted = (epoch << RONDO__LEASE_EPOCH_SHIFT) | (word & RONDO__LEASE_ORPHAN) | RONDO__LEASE_HELD | owner;
+    atomic_store_explicit(&lease->word, wanted, memory_order_release);
+    return epoch;
+}
 /* The storage never came to be: takes the grant back. */
 void rondo__lease_revoke(rondo_tree_lease *lease);
 /* The tree takes the memory back: of a lease that is over or of replays, the common cases, in one step. False: another. */
