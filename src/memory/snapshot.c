@@ -62,9 +62,13 @@ static rondo_status snapshot_write(rondo__buffer *text, rondo__cache *cache, ron
         RONDO__TRY(snapshot_segment(text, cache, segment, first));
         first = false;
     }
+    /* A list of events a device, by its index, none of which is kept: without it a viewer does not offer the device. */
+    RONDO__TRY(rondo__text_append(text, "],\n\"device_traces\":["));
+    for (int32_t i = 0; i <= cache->memory->device->properties.index; i++)
+        RONDO__TRY(rondo__text_append(text, i ? ",[]" : "[]"));
     return rondo__text_append(
         text,
-        "],\n\"device_traces\":[[]],\"external_annotations\":[],\"allocator_settings\":{\"max_split_size\":%lld,"
+        "],\"external_annotations\":[],\"allocator_settings\":{\"max_split_size\":%lld,"
         "\"garbage_collection_threshold\":%g,\"expandable_segments\":false,\"roundup_power2_divisions\":%u}}\n",
         cache->settings.max_split_bytes ? (long long)cache->settings.max_split_bytes : -1LL,
         cache->settings.collect_above, cache->settings.roundup_divisions);

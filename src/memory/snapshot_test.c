@@ -38,6 +38,18 @@ static void test_a_snapshot_of_nothing(rondo_test *t) {
           "\"roundup_power2_divisions\":0}}\n");
 }
 
+/* A viewer asks for the events of each device that the segments name, by its index. */
+static void test_the_second_device_has_its_events(rondo_test *t) {
+    world w;
+    world_open(t, &w, "sim:1", NULL);
+    rondo_stream *s = world_stream(t, &w);
+    char *a = take(t, s, 1000);
+    const char *text = snapshot(t, &w, (rondo_pool_id){0, 0});
+    T_TRUE(t, strstr(text, "{\"device\":1,\"address\":") != NULL);
+    T_TRUE(t, strstr(text, "\"device_traces\":[[],[]],\"external_annotations\"") != NULL);
+    give(t, &w, a);
+}
+
 static void test_segments_blocks_and_states(rondo_test *t) {
     static char want[4096];
     world w;
@@ -88,4 +100,5 @@ static void test_what_is_refused(rondo_test *t) {
     T_FAILS(t, status, IO, "returned 3");
 }
 
-RONDO_TEST_MAIN(T(test_a_snapshot_of_nothing), T(test_segments_blocks_and_states), T(test_what_is_refused))
+RONDO_TEST_MAIN(T(test_a_snapshot_of_nothing), T(test_the_second_device_has_its_events),
+                T(test_segments_blocks_and_states), T(test_what_is_refused))
