@@ -152,6 +152,7 @@ struct rondo__cache {
     rondo__buffer queues; /* rondo__queue, one a stream that is waited for */
     uint64_t waiting;     /* uses in them */
     bool rebuilds;
+    bool restores;        /* blocks that become live are brought back */
     bool asking;          /* somebody looks through them, without the mutex at times */
     rondo__buffer events; /* void *: events to be used again. Of who asks */
     uint64_t unchecked;   /* operations since check.c looked */

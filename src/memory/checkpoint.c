@@ -270,7 +270,9 @@ rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint
         if (status) rondo_memory_delta_release(checkpoint->device, &delta);
     }
     if (!status) {
+        cache->restores = true;
         checkpoint_apply(cache, pool, checkpoint, &delta);
+        cache->restores = false;
         if (cache->rebuilds) rondo__rebuild_end(cache, pool, &rebuild);
         *out_delta = delta;
         rondo__cache_assert(cache);

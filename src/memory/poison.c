@@ -3,7 +3,9 @@
  * Telling of reuse. A backend may overwrite what it is told of, so it is told only where nothing in flight can use the
  * range: on devices that have finished when the call returns, and for blocks of no stream, which are freed after a wait.
  *
- * Segments made for one block come from the backend and go back to it with that block: it needs no telling. */
+ * Segments made for one block come from the backend and go back to it with that block: it needs no telling.
+ *
+ * In a private pool only that is poisoned which no block was in so far: graphs use all the rest. */
 #include "memory/poison.h"
 
 #include "memory/table.h"
@@ -40,24 +42,35 @@ bool rondo__poison_is_told(const rondo__cache *cache) {
     return (RONDO__POISON_ASAN && host) || (!cache->pinned && device->table->memory->on_reuse);
 }
 
-static void poison_tell(const rondo__cache *cache, const rondo__block *block, uint64_t bytes, bool given) {
+static void poison_backend(const rondo__cache *cache, const rondo__block *block, uint64_t bytes, bool given) {
     const rondo_device *device = cache->memory->device;
-    if (block->segment->exact) return;
-    if (given) poison_asan(cache, block->allocation.base, bytes, true);
-    if (!cache->pinned && device->table->memory->on_reuse &&
-        (block->stream == RONDO__NO_STREAM || rondo__device_is_inline(device))) {
+    if (cache->pinned || !device->table->memory->on_reuse) return;
+    if (block->stream == RONDO__NO_STREAM || rondo__device_is_inline(device))
         device->table->memory->on_reuse(device->handle, block->allocation.base, bytes, given);
-    }
-    /* A freed block of a private pool is a temporary: the graphs of the pool use it at each replay. */
-    if (!given && block->segment->pool == &cache->own) poison_asan(cache, block->allocation.base, bytes, false);
 }
 
+/* A block that a restore brings back holds what replays wrote there meanwhile. */
 void rondo__poison_tell_given(const rondo__cache *cache, const rondo__block *block) {
-    poison_tell(cache, block, block->allocation.size, true);
+    if (block->segment->exact) return;
+    poison_asan(cache, block->allocation.base, block->allocation.size, true);
+    if (!cache->restores) poison_backend(cache, block, block->allocation.size, true);
 }
 
+/* A freed block of a private pool is a temporary: the graphs of the pool use it at each replay. */
 void rondo__poison_tell_taken_back(const rondo__cache *cache, const rondo__block *block) {
-    poison_tell(cache, block, block->size, false);
+    if (block->segment->exact) return;
+    poison_backend(cache, block, block->size, false);
+    if (block->segment->pool == &cache->own) poison_asan(cache, block->allocation.base, block->size, false);
+}
+
+void rondo__poison_fresh(const rondo__cache *cache, const rondo__block *block) {
+    if (!cache->tells || block->segment->exact) return;
+    poison_backend(cache, block, block->size, false);
+    poison_asan(cache, block->allocation.base, block->size, false);
+}
+
+void rondo__poison_retired(const rondo__cache *cache, const rondo__block *block) {
+    if (cache->tells && !block->segment->exact) poison_asan(cache, block->allocation.base, block->size, false);
 }
 
 void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment) {

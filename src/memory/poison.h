@@ -20,6 +20,10 @@ static inline void rondo__poison_taken_back(const rondo__cache *cache, const ron
     if (cache->tells) rondo__poison_tell_taken_back(cache, block);
 }
 
+/* All of a segment that was just taken. */
+void rondo__poison_fresh(const rondo__cache *cache, const rondo__block *block);
+/* All of a segment whose private pool is gone. */
+void rondo__poison_retired(const rondo__cache *cache, const rondo__block *block);
 /* The segment goes back to the backend. */
 void rondo__poison_forget(const rondo__cache *cache, const rondo__segment *segment);
 

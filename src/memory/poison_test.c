@@ -63,7 +63,55 @@ static void test_work_in_flight_is_left_alone(rondo_test *t) {
     give(t, &w, b);
 }
 
+/* What replays wrote into a block while it was not live is there when a restore makes it live again. */
+static void test_a_restore_leaves_contents(rondo_test *t, const char *device) {
+    world w;
+    void *a = NULL, *b = NULL;
+    rondo_memory_checkpoint *checkpoint = NULL;
+    rondo_memory_delta delta = RONDO_MEMORY_DELTA_INIT;
+    world_open(t, &w, device, NULL);
+    rondo_pool_id pool = begin_thread(t, &w);
+    T_OK(t, rondo_memory_allocate(w.device, 1000, &a));
+    b = take(t, rondo_stream_default(w.device), 1000);
+    T_OK(t, rondo_memory_pool_end(w.device, pool));
+    T_OK(t, rondo_memory_checkpoint_create(w.device, pool, &checkpoint));
+    T_DEFER(t, rondo_memory_checkpoint_release, checkpoint);
+    T_OK(t, rondo_memory_free(w.device, a));
+    T_OK(t, rondo_memory_free(w.device, b));
+    memset(a, 7, 1000);
+    memset(b, 8, 1000);
+    T_OK(t, rondo_memory_checkpoint_restore(checkpoint, &delta));
+    T_EQ(t, delta.created_count, 2);
+    rondo_memory_delta_release(w.device, &delta);
+    T_TRUE(t, is_all(a, 1000, 7) && is_all(b, 1000, 8));
+    T_OK(t, rondo_memory_free(w.device, a));
+    T_OK(t, rondo_memory_free(w.device, b));
+}
+
+static void test_a_restore_leaves_contents_on_cpu(rondo_test *t) { test_a_restore_leaves_contents(t, "cpu"); }
+static void test_a_restore_leaves_contents_on_sim(rondo_test *t) { test_a_restore_leaves_contents(t, "sim"); }
+
 #ifdef CHECKED
+/* Where no block of a private pool was so far, nothing may be touched; where one was, its graphs may. When the pool is gone
+ * nobody may. */
+static void test_the_sanitizer_knows_private_pools(rondo_test *t) {
+    world w;
+    world_open(t, &w, "cpu", NULL);
+    rondo_stream *s = rondo_stream_default(w.device);
+    rondo_pool_id pool = begin_thread(t, &w);
+    char *a = take(t, s, 1000), *large = take(t, s, 3 * MIB);
+    T_TRUE(t, !is_poisoned(a) && !is_poisoned(a + 999) && !is_poisoned(large) && !is_poisoned(large + 3 * MIB - 1));
+    if (!rondo_test_failing(t))
+        T_TRUE(t, is_poisoned(a + 1000) && is_poisoned(a + 1024) && is_poisoned(large + 3 * MIB));
+    give(t, &w, a);
+    give(t, &w, large);
+    T_TRUE(t, !is_poisoned(a) && !is_poisoned(large));
+    T_OK(t, rondo_memory_pool_end(w.device, pool));
+    T_OK(t, rondo_memory_pool_release(w.device, pool));
+    if (!rondo_test_failing(t)) T_TRUE(t, is_poisoned(a) && is_poisoned(a + 999) && is_poisoned(large));
+    T_OK(t, rondo_memory_trim(w.device));
+}
+
 static void test_the_sanitizer_knows_what_is_nobodys(rondo_test *t) {
     world w;
     void *pinned = NULL;
@@ -81,9 +129,10 @@ static void test_the_sanitizer_knows_what_is_nobodys(rondo_test *t) {
     give(t, &w, b);
     T_OK(t, rondo_memory_trim(w.device));
 }
-#define CHECKED_TESTS , T(test_the_sanitizer_knows_what_is_nobodys)
+#define CHECKED_TESTS , T(test_the_sanitizer_knows_private_pools), T(test_the_sanitizer_knows_what_is_nobodys)
 #else
 #define CHECKED_TESTS
 #endif
 
-RONDO_TEST_MAIN(T(test_the_backend_is_told_of_reuse), T(test_work_in_flight_is_left_alone) CHECKED_TESTS)
+RONDO_TEST_MAIN(T(test_the_backend_is_told_of_reuse), T(test_work_in_flight_is_left_alone),
+                T(test_a_restore_leaves_contents_on_cpu), T(test_a_restore_leaves_contents_on_sim) CHECKED_TESTS)

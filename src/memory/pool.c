@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sized.h"
+#include "memory/poison.h"
 #include "memory/table.h"
 
 /* ------------------------------------------------------------------------------------------------ looking up */
@@ -116,6 +117,7 @@ void rondo__pool_empty(rondo__cache *cache, rondo__pool *pool) {
         rondo__block *block = segment->first;
         rondo__block_remove(cache, block);
         rondo__segment_move(segment, &cache->own);
+        rondo__poison_retired(cache, block);
         rondo__block_insert(cache, block);
     }
     if (!pool->segments) pool_destroy(cache, pool);

@@ -127,7 +127,7 @@ static void segment_enter(rondo__cache *cache, rondo__pool *pool, rondo__segment
     if (cache->total.reserved_peak < cache->total.reserved_bytes) {
         cache->total.reserved_peak = cache->total.reserved_bytes;
     }
-    if (!segment->exact) rondo__poison_taken_back(cache, segment->first);
+    rondo__poison_fresh(cache, segment->first);
 }
 
 rondo_status rondo__segment_take(rondo__cache *cache, rondo__pool *pool, const rondo__request *request, uint64_t bytes,
