@@ -29,7 +29,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tree_lease_check(const rondo_tree_le
 /* The storage has ended, or has other memory now: exactly once for each epoch that it was given. Gives the memory back
  * where it is the allocator's; never waits for the tree. */
 RONDO_API void rondo_tree_lease_release(rondo_tree_lease *lease, uint64_t epoch);
-/* What the host ties to it (rondo_tree_output); for its poison and evacuate functions. */
+/* What the host ties to it (rondo_tree_output); for its poison and evacuate functions. Of weak hosts it is what watch gave
+ * for the storage that is alive. */
 RONDO_API void *rondo_tree_lease_storage(const rondo_tree_lease *lease);
 RONDO_API void rondo_tree_lease_set_storage(rondo_tree_lease *lease, void *storage);
 /* Address and bytes of the storage's memory in the pool. */
@@ -148,7 +149,7 @@ enum {
     RONDO_TREE_OUTPUT_FRESH = 1,  /* a new storage on the lease's memory, which has the lease and the epoch */
     RONDO_TREE_OUTPUT_ALIAS = 2,  /* on the storage that output `index` of this call has got */
     RONDO_TREE_OUTPUT_PATH = 3,   /* on the living storage that has the lease: an output of an earlier run */
-    RONDO_TREE_OUTPUT_INPUT = 4   /* on the storage of input `index` of this call */
+    RONDO_TREE_OUTPUT_INPUT = 4   /* on the storage of input `index` of this call, `offset` behind the input */
 };
 typedef struct rondo_tree_output {
     rondo_tree_output_kind kind;
@@ -158,6 +159,7 @@ typedef struct rondo_tree_output {
     void *metadata; /* what keep made */
     rondo_tree_lease *lease;
     uint64_t epoch;
+    int64_t offset; /* of kind INPUT: bytes from the input's first byte to the output's */
 } rondo_tree_output;
 
 typedef int32_t rondo_tree_phase;

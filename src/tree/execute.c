@@ -40,7 +40,9 @@ static rondo_status execute_watch(rondo_tree *tree, rondo_tree_lease *lease, voi
     if (!(tree->host.flags & RONDO_TENSOR_HOST_WEAK)) return RONDO_OK;
     if (lease->weak) tree->host.unwatch(tree->host.user, lease->weak);
     lease->weak = NULL;
-    return tree->host.watch(tree->host.user, tensor, &lease->weak);
+    RONDO__TRY(tree->host.watch(tree->host.user, tensor, &lease->weak));
+    rondo_tree_lease_set_storage(lease, lease->weak);
+    return RONDO_OK;
 }
 
 static rondo_status revive_one(rondo__tree_call *call, const rondo__tree_revival *revival, bool fresh) {

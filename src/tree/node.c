@@ -117,8 +117,13 @@ void rondo__tree_free_node(rondo_tree *tree, rondo__tree_node *node) {
         if (node->outputs[i].metadata) host->drop(host->user, node->outputs[i].metadata);
     }
     for (uint32_t i = 0; node->group && i < node->group->count; i++) {
-        if (node->group->leases[i].weak) host->unwatch(host->user, node->group->leases[i].weak);
-        node->group->leases[i].weak = NULL;
+        rondo_tree_lease *lease = &node->group->leases[i];
+        uint64_t owner = 0;
+        if (!lease->weak) continue;
+        host->unwatch(host->user, lease->weak);
+        lease->weak = NULL;
+        /* A watched storage never tells its end: the lease of one that lives on ends here. */
+        if (rondo__lease_seize(lease, &owner)) rondo__lease_finish(lease, true, 0, 0);
     }
     rondo__lease_group_orphan(node->group);
     uint32_t inputs = node->function->input_count;

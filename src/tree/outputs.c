@@ -82,6 +82,7 @@ static rondo_status output_classify(outputs_taking *t, uint32_t i) {
         if (t->inputs[k].place != RONDO_TENSOR_DEVICE || t->inputs[k].storage != facts->storage) continue;
         output->kind = RONDO_TREE_OUTPUT_INPUT;
         output->index = k;
+        output->offset = (int64_t)(facts->pointer - t->inputs[k].pointer);
         return RONDO_OK;
     }
     if (output_is_constant(t, facts->storage)) return RONDO_OK;
@@ -148,6 +149,7 @@ static rondo_status outputs_lease(outputs_taking *t) {
         lease->bytes = t->facts[t->first[k]].storage_bytes;
         if (tree->host.flags & RONDO_TENSOR_HOST_WEAK) {
             RONDO__TRY(host->watch(host->user, t->call->outputs[t->first[k]], &lease->weak));
+            rondo_tree_lease_set_storage(lease, lease->weak);
         }
         uint64_t epoch = rondo__lease_grant(lease, RONDO__LEASE_ALLOCATOR);
         rondo_tree_output *output = &node->outputs[t->first[k]];
@@ -162,11 +164,27 @@ static rondo_status outputs_lease(outputs_taking *t) {
     return RONDO_OK;
 }
 
+/* An output on the buffer of an input that was copied is one on the caller's input, now as at each replay. */
+static rondo_status outputs_move_to_inputs(outputs_taking *t) {
+    rondo__tree_call *call = t->call;
+    const rondo_tree *tree = call->tree;
+    const rondo_tensor_host *host = &tree->host;
+    for (uint32_t i = 0; i < t->node->output_count; i++) {
+        rondo_tree_output *output = &t->node->outputs[i];
+        if (output->kind != RONDO_TREE_OUTPUT_INPUT) continue;
+        if (t->inputs[output->index].pointer == tree->pointers[output->index]) continue;
+        RONDO__TRY(host->keep(host->user, call->outputs[i], false, &output->metadata));
+        host->release(host->user, &call->outputs[i], 1);
+        RONDO__TRY(host->make_outputs(host->user, output, 1, call->inputs, &call->outputs[i]));
+    }
+    return RONDO_OK;
+}
+
 static rondo_status outputs_keep(outputs_taking *t) {
     const rondo_tensor_host *host = &t->call->tree->host;
     for (uint32_t i = 0; i < t->node->output_count; i++) {
         rondo_tree_output *output = &t->node->outputs[i];
-        if (!t->call->outputs[i]) continue;
+        if (!t->call->outputs[i] || output->metadata) continue;
         RONDO__TRY(host->keep(host->user, t->call->outputs[i], output->kind == RONDO_TREE_OUTPUT_KEPT, &output->metadata));
     }
     return RONDO_OK;
@@ -184,6 +202,7 @@ rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *
     node->output_count = outputs ? count : 0;
     outputs_taking t = {call, node, inputs, facts, fresh, first, 0};
     for (uint32_t i = 0; i < count && !status; i++) status = output_classify(&t, i);
+    if (!status && !node->warmup) status = outputs_move_to_inputs(&t);
     if (!status) status = outputs_check(&t);
     if (!status) status = outputs_lease(&t);
     if (!status && !node->warmup) status = outputs_keep(&t);

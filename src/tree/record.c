@@ -119,7 +119,7 @@ static rondo_status record_make_buffer(recording *r, rondo__tree_moving *moving)
     }
     moving->destination = facts.pointer;
     RONDO__TRY(host->keep(host->user, *given, false, &moving->metadata));
-    r->facts[moving->index].place = RONDO_TENSOR_NONE; /* its memory is the pool's */
+    r->facts[moving->index] = facts; /* what lies there is on the caller's input at each replay */
     return RONDO_OK;
 }
 

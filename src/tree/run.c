@@ -178,6 +178,8 @@ static rondo_status run_function(rondo__tree_call *call) {
         rondo_status status = rondo__tree_settle(tree);
         if (status) rondo__tree_release_all(tree, call->inputs, call->input_count);
         if (status) return status;
+        /* A backward that is not graphed is one, too: forwards wait no more. */
+        if (function->mode == RONDO_TREE_BACKWARD) rondo_tree_set_running_backward(tree);
         if (function->skip) return rondo__tree_direct(call, RONDO_TREE_REASON_SKIPPED);
         return rondo__tree_simple_run(call);
     }

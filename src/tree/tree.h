@@ -237,7 +237,7 @@ RONDO_MUST_USE rondo_status rondo__tree_check_pool(rondo_tree *tree, const uint6
                                                    bool *out_equal);
 
 /* outputs.c: what a warm-up or a recording made becomes the node's. `inputs`: facts of the tensors that the model was
- * given, with place NONE for those whose memory is the pool's. A failure leaves the outputs to the caller. */
+ * given, with place NONE for those that are outputs of the path. A failure leaves the outputs to the caller. */
 RONDO_MUST_USE rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *node,
                                                      const rondo_tensor_facts *inputs);
 /* Replaces outputs that are to be owned. A failure releases all. */
