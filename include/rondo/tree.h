@@ -279,8 +279,8 @@ typedef struct rondo_tree_options {
     {.struct_size = sizeof(rondo_tree_options), .record_after = 2, .rerecord_limit = 128, .size_warning = 8, \
      .recording_limit = 4096, .loop_limit = 8, .seal_after = 16, .cost_samples = 64, .check_pool = 1}
 
-/* The tree of that key, made if there is none (options and tables then are the first caller's), with a reference.
- * Thread-safe. UNSUPPORTED (tree): the device captures no graphs, or its caching allocator is off. */
+/* The tree of that key, with a reference; made if there is none. Else it keeps the options and tables that it has. Success
+ * takes the tables over in either case: their `destroy` is called when nobody needs them. Thread-safe. UNSUPPORTED (tree): the device captures no graphs, or its caching allocator is off. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_tree_open(rondo_instance *instance, const rondo_tree_options *options,
                                                       rondo_tree **out_tree);
 RONDO_API void rondo_tree_retain(rondo_tree *tree);

@@ -231,7 +231,8 @@ rondo_status rondo_tree_open(rondo_instance *instance, const rondo_tree_options 
                     tree->options.context != options.context)) {
         tree = tree->next;
     }
-    if (tree) {
+    bool found = tree != NULL;
+    if (found) {
         rondo__ref_retain(&tree->references);
     } else {
         status = tree_create(instance, &options, &ops, &host, &tree);
@@ -241,8 +242,11 @@ rondo_status rondo_tree_open(rondo_instance *instance, const rondo_tree_options 
         }
     }
     rondo__mutex_unlock(&base->trees_mutex);
-    if (!status) *out_tree = tree;
-    return status;
+    if (status) return status;
+    if (found && ops.destroy) ops.destroy(ops.user);
+    if (found && host.destroy) host.destroy(host.user);
+    *out_tree = tree;
+    return RONDO_OK;
 }
 
 void rondo_tree_retain(rondo_tree *tree) {
