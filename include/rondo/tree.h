@@ -87,7 +87,7 @@ typedef struct rondo_graph_ops {
     rondo_status (*pool_bytes)(void *user, rondo_pool_id pool, uint64_t *out_reserved, uint64_t *out_allocated);
     /* Optional. Gives back the pool's segments that hold no live block and that none of the states has touched. */
     rondo_status (*trim_pool)(void *user, rondo_pool_id pool, void *const *states, uint64_t state_count);
-    /* Optional. Addresses and sizes of the pool's live blocks, for texts; returns how many there are. */
+    /* Optional. Addresses and sizes (`bytes` may be null) of the pool's live blocks; returns how many there are. */
     uint64_t (*memory_snapshot)(void *user, rondo_pool_id pool, rondo_tree_block *blocks, uint64_t *bytes,
                                 uint64_t capacity);
     /* Optional. Around each warm-up (recording false) and each recording: workspaces of libraries are cleared, say. */

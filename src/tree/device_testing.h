@@ -559,7 +559,7 @@ static inline uint64_t md_snapshot(void *user, rondo_pool_id id, rondo_tree_bloc
             if (!b->live) continue;
             if (count < capacity) {
                 blocks[count] = (rondo_tree_block){.pointer = b->address};
-                bytes[count] = b->requested;
+                if (bytes) bytes[count] = b->requested;
             }
             count++;
         }

@@ -196,11 +196,17 @@ static inline void tt_drop(tt_world *w, th_tensor *x) {
     th_drop(&w->host, x);
 }
 
+/* Before anybody reads or enqueues something else. */
+static inline void tt_flush(tt_world *w) {
+    if (w->tree && w->table.flags & RONDO_TENSOR_HOST_FLUSHES) T_OK(w->t, rondo_tree_flush(w->tree));
+}
+
 /* first, first + 1, ... */
 static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, float first) {
     th_tensor *x = NULL;
     md_call call = {.kernel = th_kernel_store, .addresses = 1u};
     float values[14];
+    tt_flush(w);
     T_OK(w->t, th_compact(&w->host, w->stream, rows, columns, &x));
     for (uint64_t at = 0, count = th_elements(x); at < count; at += 14u) {
         uint64_t some = count - at < 14u ? count - at : 14u;
@@ -233,12 +239,14 @@ static inline th_tensor *tt_eager(tt_world *w, th_step step, th_tensor *x) {
     rondo_tree_run_context context = {
         .struct_size = sizeof context, .phase = RONDO_TREE_DIRECT, .model = &model, .stream = w->stream};
     void *input = th_keep(&w->host, x), *output = NULL;
+    tt_flush(w);
     T_OK(w->t, th_run(&w->host, &context, &input, 1, &output, 1));
     return tt_held(output);
 }
 
 /* x += scalar, outside all trees. */
 static inline void tt_eager_add(tt_world *w, th_tensor *x, float scalar) {
+    tt_flush(w);
     T_OK(w->t, th_apply(w->stream, TH_ADD, x, x, NULL, scalar));
 }
 
