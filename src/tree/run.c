@@ -104,6 +104,16 @@ static rondo_status run_replay(rondo__tree_call *call, bool *out_done) {
 }
 
 /* The way of all calls that no sealed sequence expects. */
+/* The end of a path may have sealed a sequence: this call is its first, or another. */
+static rondo_status run_replay_or_sealed(rondo__tree_call *call, bool *out_done) {
+    if (rondo__tree_is_sealed(call->tree)) {
+        rondo_status status = rondo__tree_run_sealed(call, out_done);
+        if (status || *out_done) return status;
+        rondo__tree_unseal(call->tree);
+    }
+    return run_replay(call, out_done);
+}
+
 static rondo_status run_open(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     rondo__tree_function *function = call->function;
@@ -115,11 +125,11 @@ static rondo_status run_open(rondo__tree_call *call) {
     if (!status) {
         call->size->last_used = tree->runs;
         call->reason = RONDO_TREE_REASON_FIRST;
-        if (tree->state != RONDO_TREE_WARMING) status = run_replay(call, &done);
+        if (tree->state != RONDO_TREE_WARMING) status = run_replay_or_sealed(call, &done);
     }
     if (!status && !done && tree->current && rondo__tree_all_over(tree)) {
         rondo__tree_end_path(tree, function, call->stream);
-        status = run_replay(call, &done);
+        status = run_replay_or_sealed(call, &done);
     }
     if (status && !done) rondo__tree_release_all(tree, call->inputs, call->input_count);
     if (status || done) return status;
