@@ -4,10 +4,14 @@
  * The results are right all the same. */
 #include "tree/tree_testing.h"
 
-#define INC \
-    { .name = "inc", .inputs = 1, .outputs = 1, .steps = {P_ADDS(1, 0, 1), P_RETURN(1)} }
-#define DOUBLE \
-    { .name = "double", .inputs = 1, .outputs = 1, .steps = {P_MULS(1, 0, 2), P_RETURN(1)} }
+#define INC                                                                                 \
+    {                                                                                       \
+        .name = "inc", .inputs = 1, .outputs = 1, .steps = { P_ADDS(1, 0, 1), P_RETURN(1) } \
+    }
+#define DOUBLE                                                                                 \
+    {                                                                                          \
+        .name = "double", .inputs = 1, .outputs = 1, .steps = { P_MULS(1, 0, 2), P_RETURN(1) } \
+    }
 #define SHIFT                                                                                               \
     {                                                                                                       \
         .name = "shift", .inputs = 2, .outputs = 1, .steps = {P_ADD(2, 0, 1), P_RETURN(2)}, .statics = {1}, \
@@ -292,10 +296,8 @@ static void test_output_in_host_memory(rondo_test *t, tt_kind kind) {
 /* The inputs of a recording that failed were the caller's last references. */
 static void test_rejected_with_consumed_inputs(rondo_test *t, tt_kind kind) {
     tt_world w;
-    th_model f = {.name = "f",
-                  .inputs = 1,
-                  .outputs = 2,
-                  .steps = {P_ADDS(1, 0, 1), P_VIEW(2, 1, 1), P_RETURN(1), P_RETURN(2)}};
+    th_model f = {
+        .name = "f", .inputs = 1, .outputs = 2, .steps = {P_ADDS(1, 0, 1), P_VIEW(2, 1, 1), P_RETURN(1), P_RETURN(2)}};
     th_model g = {.name = "g",
                   .inputs = 2,
                   .outputs = 1,
