@@ -119,11 +119,13 @@ typedef struct rondo__diversion {
 
 #define RONDO__CACHE_RELEASED 4096u
 
-/* Ids that were released, so that they are not used again: the last ones, and a bound on those forgotten. */
+/* Ids that were released, so that they are not used again: the last ones, and a bound on those forgotten. An id above the
+ * greatest one ever released is new without a look at them, and that is what captures come with. */
 typedef struct rondo__released {
     rondo_pool_id ids[RONDO__CACHE_RELEASED];
     uint64_t count;
-    uint64_t automatic, user; /* the greatest forgotten one */
+    rondo_pool_id forgotten; /* the greatest, each part for itself */
+    rondo_pool_id greatest;  /* of all of them, likewise */
 } rondo__released;
 
 struct rondo__cache {

@@ -61,18 +61,24 @@ rondo_status rondo__cache_find_pool(rondo__cache *cache, rondo_pool_id id, rondo
 static bool pool_was_released(const rondo__cache *cache, rondo_pool_id id) {
     const rondo__released *released = cache->released;
     if (!released) return false;
-    if (id.automatic ? id.automatic <= released->automatic : id.user <= released->user) return true;
+    if (id.automatic > released->greatest.automatic || id.user > released->greatest.user) return false;
+    if (id.automatic ? id.automatic <= released->forgotten.automatic : id.user <= released->forgotten.user) return true;
     for (uint64_t i = 0; i < RONDO__CACHE_RELEASED && i < released->count; i++) {
         if (pool_id_is(released->ids[i], id)) return true;
     }
     return false;
 }
 
+static void pool_raise(rondo_pool_id *bound, rondo_pool_id id) {
+    if (bound->automatic < id.automatic) bound->automatic = id.automatic;
+    if (bound->user < id.user) bound->user = id.user;
+}
+
 static void pool_remember_released(rondo__cache *cache, rondo_pool_id id) {
     rondo__released *released = cache->released;
     rondo_pool_id *place = &released->ids[released->count++ % RONDO__CACHE_RELEASED];
-    if (released->automatic < place->automatic) released->automatic = place->automatic;
-    if (released->user < place->user) released->user = place->user;
+    pool_raise(&released->forgotten, *place);
+    pool_raise(&released->greatest, id);
     *place = id;
 }
 
