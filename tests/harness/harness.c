@@ -73,6 +73,7 @@ static struct {
     atomic_bool refused;
     heap_entry *entries;
     size_t capacity, count;
+    uint64_t bytes; /* of all entries */
 } heap = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* A place for a breakpoint. */
@@ -87,6 +88,7 @@ static void heap_insert(heap_entry entry) {
     while (heap.entries[slot].pointer) slot = (slot + 1) & (heap.capacity - 1);
     heap.entries[slot] = entry;
     heap.count++;
+    heap.bytes += entry.size;
 }
 
 static void heap_grow(void) {
@@ -95,6 +97,7 @@ static void heap_grow(void) {
     heap.capacity = capacity ? capacity * 2 : 1024;
     heap.entries = __real_calloc(heap.capacity, sizeof *heap.entries);
     heap.count = 0;
+    heap.bytes = 0;
     if (!heap.entries) _exit(99);
     for (size_t i = 0; i < capacity; i++)
         if (old[i].pointer) heap_insert(old[i]);
@@ -110,6 +113,7 @@ static heap_entry *heap_find(const void *pointer) {
 
 /* Entries behind the removed one move up, so that no search ends at the gap. */
 static void heap_remove(heap_entry *entry) {
+    heap.bytes -= entry->size;
     size_t gap = (size_t)(entry - heap.entries), mask = heap.capacity - 1;
     for (size_t next = (gap + 1) & mask; heap.entries[next].pointer; next = (next + 1) & mask) {
         size_t home = heap_slot(heap.entries[next].pointer);
@@ -317,6 +321,14 @@ bool rondo_test_failing(const rondo_test *t) {
     return heap.refused;
 }
 
+rondo_test_heap rondo_test_heap_now(rondo_test *t) {
+    (void)t;
+    (void)pthread_mutex_lock(&heap.mutex);
+    rondo_test_heap now = {heap.count, heap.bytes};
+    (void)pthread_mutex_unlock(&heap.mutex);
+    return now;
+}
+
 uint64_t rondo_test_random(rondo_test *t) {
     uint64_t z = (t->random += 0x9e3779b97f4a7c15u);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -399,6 +411,7 @@ static void test_leaks(rondo_test *t) {
         if (heap.entries[i].pointer) __real_free(heap.entries[i].pointer);
     memset(heap.entries, 0, heap.capacity * sizeof *heap.entries);
     heap.count = 0;
+    heap.bytes = 0;
 }
 
 /* The body's frame lies just below this function's; a sanitizer's guard around the gap would fall into it. */
@@ -427,6 +440,7 @@ static void test_run(rondo_test *t, uint64_t nth, bool onwards) {
     (void)pthread_mutex_init(&heap.mutex, NULL); /* a crash may have left it locked */
     if (heap.count) memset(heap.entries, 0, heap.capacity * sizeof *heap.entries);
     heap.count = 0;
+    heap.bytes = 0;
     heap.number = 0;
     heap.fail_at = nth;
     heap.fail_onwards = onwards;

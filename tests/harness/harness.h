@@ -29,6 +29,12 @@ typedef void (*rondo_test_function)(rondo_test *t);
 const rondo_allocator *rondo_test_allocator(rondo_test *t);
 /* True in a run in which an allocation was made to fail. */
 bool rondo_test_failing(const rondo_test *t);
+/* What is allocated now, of all that is allocated under malloc and its kin since the body began: blocks, and their bytes as
+ * they were asked for. The program's own part; what the C library allocates inside itself is not seen. */
+typedef struct rondo_test_heap {
+    uint64_t blocks, bytes;
+} rondo_test_heap;
+rondo_test_heap rondo_test_heap_now(rondo_test *t);
 /* A folder of this run's own, removed afterwards. */
 const char *rondo_test_folder(rondo_test *t);
 /* A pseudo-random 64-bit number; the seed is the test's name, so that runs repeat. */

@@ -30,6 +30,11 @@ static void good(rondo_test *t) {
     void *second = first ? calloc(2, 5) : NULL;
     T_DEFER(t, free_at, &second);
     T_TRUE(t, second || rondo_test_failing(t));
+    void *grown = second ? realloc(second, 30) : NULL;
+    if (grown) second = grown;
+    rondo_test_heap now = rondo_test_heap_now(t);
+    T_EQ(t, now.blocks, (first != NULL) + (second != NULL));
+    T_EQ(t, now.bytes, (first ? 10 : 0) + (grown ? 30 : second ? 10 : 0));
 }
 
 static void leaks(rondo_test *t) {
