@@ -6,8 +6,8 @@
  *
  * When the device has no more: what streams have finished with since, large segments that would be too large, everything
  * that is cached, and last a segment of just the bytes that were asked for. */
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/table.h"
 #include "memory/tree.h"
 
 static rondo__block *allocate_find(rondo__cache *cache, rondo__pool *pool, const rondo__request *request) {
@@ -17,23 +17,32 @@ static rondo__block *allocate_find(rondo__cache *cache, rondo__pool *pool, const
     return block;
 }
 
-/* The block that rests, if it would be joined and then cut again to just what it is: it begins where the joined one would,
- * and no other block fits better. */
-static rondo__block *allocate_resting(rondo__cache *cache, rondo__pool *pool, const rondo__request *request) {
-    rondo__block *block = cache->resting, *root = pool->free[request->kind];
-    if (!block || block->size != request->rounded || block->stream != request->stream || block->segment->pool != pool ||
-        block->segment->exact || cache->settings.max_split_bytes ||
+/* Whether the block that rests would be joined and then cut again to just what it is: it begins where the joined one
+ * would, and no other block fits its size better. */
+static bool allocate_proves(const rondo__cache *cache, const rondo__block *block, rondo__block *root) {
+    if (block->segment->exact || cache->settings.max_split_bytes ||
         (block->previous && block->previous->state == RONDO__BLOCK_FREE)) {
-        return NULL;
+        return false;
     }
-    const rondo__block *next = block->next, *rival = rondo__tree_best(root, request->stream, request->rounded);
+    const rondo__block *next = block->next, *rival = rondo__tree_best(root, block->stream, block->size);
     uint64_t size = block->size;
     if (next && next->state == RONDO__BLOCK_FREE) {
         size += next->size;
         if (rival == next) rival = rondo__tree_from(root, next->stream, next->size, next->allocation.base + 1u);
     }
-    if (rival && (rival->size < size || (rival->size == size && rival->allocation.base < block->allocation.base))) {
+    return !rival || rival->size > size || (rival->size == size && rival->allocation.base > block->allocation.base);
+}
+
+/* The block that rests, if it is what is wanted. */
+static inline rondo__block *allocate_resting(rondo__cache *cache, rondo__pool *pool, const rondo__request *request) {
+    rondo__block *block = cache->resting;
+    if (!block || block->size != request->rounded || block->stream != request->stream || block->segment->pool != pool) {
         return NULL;
+    }
+    if (block != cache->proven || cache->shape != cache->proven_shape) {
+        if (!allocate_proves(cache, block, pool->free[request->kind])) return NULL;
+        cache->proven = block;
+        cache->proven_shape = cache->shape;
     }
     cache->resting = NULL;
     return block;

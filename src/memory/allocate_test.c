@@ -106,6 +106,22 @@ static void test_large_blocks_may_be_kept_whole(rondo_test *t) {
     give(t, &w, small);
 }
 
+/* Also on a block that was freed last, and would be given again at once: kept whole is what it would be joined to. */
+static void test_settings_act_at_once(rondo_test *t) {
+    world w;
+    rondo_memory_settings settings = RONDO_MEMORY_SETTINGS_INIT;
+    world_open(t, &w, "cpu", NULL);
+    rondo_stream *s = rondo_stream_default(w.device);
+    for (int i = 0; i < 3; i++) give(t, &w, take(t, s, 4 * MIB));
+    T_EQ(t, figures(t, &w).reserved_bytes, 20 * MIB);
+    for (int i = 0; i < 3; i++) give(t, &w, take(t, s, 4 * MIB));
+    settings.max_split_bytes = 20 * MIB;
+    T_OK(t, rondo_memory_configure(w.device, &settings));
+    char *other = take(t, s, 4 * MIB);
+    T_EQ(t, figures(t, &w).reserved_bytes, 40 * MIB);
+    give(t, &w, other);
+}
+
 static void test_sizes_in_steps_of_powers(rondo_test *t) {
     static const uint64_t table[][2] = {{512, 512},   {1500, 1536}, {2048, 2048},     {2049, 2560},
                                         {5000, 5120}, {5121, 6144}, {100000, 114688}, {MIB, MIB}};
@@ -306,8 +322,8 @@ static void test_figures_tell_what_happened(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_sizes_and_segments), T(test_reuse_is_by_stream), T(test_the_best_fit_wins),
-                T_PLAIN(test_large_blocks_may_be_kept_whole), T(test_sizes_in_steps_of_powers),
-                T(test_settings_are_checked), T(test_older_callers_are_served),
+                T_PLAIN(test_large_blocks_may_be_kept_whole), T(test_settings_act_at_once),
+                T(test_sizes_in_steps_of_powers), T(test_settings_are_checked), T(test_older_callers_are_served),
                 T(test_a_part_of_the_device_is_the_limit), T(test_the_last_bytes_can_be_had),
                 T_PLAIN(test_cached_memory_makes_room), T_PLAIN(test_old_segments_are_collected),
                 T_PLAIN(test_what_is_freed_meanwhile_stays), T_PLAIN(test_a_block_that_is_too_large_makes_room),

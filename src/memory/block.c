@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a block: free, live, pending, free. Cut from the front of a free one, joined to free neighbours. */
-#include "memory/classes.h"
-#include "memory/poison.h"
-#include "memory/table.h"
+ * What happens to some blocks: cut from the front of a free one, joined to free neighbours, waited for. */
+#include "memory/block.h"
 
+#include "memory/classes.h"
 #include "memory/tree.h"
 
 rondo__block *rondo__block_make(rondo__cache *cache, rondo__segment *segment, uint64_t base, uint64_t size) {
@@ -57,6 +56,7 @@ static inline uint32_t block_random(rondo__cache *cache) {
 
 void rondo__block_insert(rondo__cache *cache, rondo__block *block) {
     rondo__segment *segment = block->segment;
+    cache->shape++;
     if (!cache->rebuilds || segment->kind != RONDO__POOL_SMALL) {
         rondo__tree_insert(&segment->pool->free[segment->kind], block, block_random(cache));
     }
@@ -65,33 +65,11 @@ void rondo__block_insert(rondo__cache *cache, rondo__block *block) {
 
 void rondo__block_remove(rondo__cache *cache, rondo__block *block) {
     rondo__segment *segment = block->segment;
+    cache->shape++;
     rondo__block_uncount(cache, block);
     if (!cache->rebuilds || segment->kind != RONDO__POOL_SMALL) {
         rondo__tree_remove(&segment->pool->free[segment->kind], block);
     }
-}
-
-static inline void block_count_live(rondo_memory_statistics *counts, const rondo__block *block) {
-    counts->allocated_bytes += block->size;
-    if (counts->allocated_peak < counts->allocated_bytes) counts->allocated_peak = counts->allocated_bytes;
-    counts->requested_bytes += block->allocation.size;
-    counts->allocations++;
-}
-
-static inline void block_count_end(rondo_memory_statistics *counts, const rondo__block *block) {
-    counts->allocated_bytes -= block->size;
-    counts->requested_bytes -= block->allocation.size;
-    counts->allocations--;
-}
-
-void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t requested) {
-    block->state = RONDO__BLOCK_LIVE;
-    block->allocation.size = requested;
-    block->allocation.generation = cache->memory->next_generation++;
-    block->segment->touched = block->allocation.generation;
-    block_count_live(&block->segment->pool->counts, block);
-    block_count_live(&cache->total, block);
-    rondo__poison_given(cache, block);
 }
 
 void rondo__block_give(rondo__cache *cache, rondo__block *block, const rondo__request *request) {
@@ -109,30 +87,20 @@ void rondo__block_give(rondo__cache *cache, rondo__block *block, const rondo__re
     rondo__block_live(cache, block, request->size);
 }
 
-static void block_remember(rondo__memory *memory, const rondo__block *block, rondo__past past) {
-    memory->frees++;
-    memory->history[memory->frees % RONDO__MEMORY_HISTORY] =
-        (rondo__memory_past){block->allocation.generation, memory->frees, past};
-}
-
-void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past) {
+void rondo__block_tell_end(rondo__cache *cache, rondo__block *block, rondo__past past) {
     rondo__memory *memory = cache->memory;
-    rondo__pool *pool = block->segment->pool;
+    const rondo__allocation *anchor = &block->segment->pool->anchor;
     if (past == RONDO__PAST_RESTORED || past == RONDO__PAST_CLOSED) {
-        rondo__watch_gone(&memory->watch, &block->allocation, &pool->anchor, RONDO__STALE_RESTORED);
+        rondo__watch_gone(&memory->watch, &block->allocation, anchor, RONDO__STALE_RESTORED);
         block->holds = 0;
     } else if (block->allocation.edges) {
-        rondo__watch_freed(&memory->watch, &block->allocation, &pool->anchor);
+        rondo__watch_freed(&memory->watch, &block->allocation, anchor);
     }
     if (block->lease) {
         __atomic_store_n(&block->lease->owner, RONDO_LEASE_OVER, __ATOMIC_RELAXED);
         __atomic_store_n(&block->lease->block, 0u, __ATOMIC_RELEASE);
         block->lease = NULL;
     }
-    block_remember(memory, block, past);
-    rondo__memory_raise_epoch(memory);
-    block_count_end(&pool->counts, block);
-    block_count_end(&cache->total, block);
 }
 
 void rondo__block_pend(rondo__cache *cache, rondo__block *block) {
@@ -172,25 +140,20 @@ void rondo__block_wake(rondo__cache *cache) {
     block_settle(cache, block);
 }
 
-void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished) {
+void rondo__block_unpend(rondo__cache *cache, const rondo__block *block) {
+    rondo__pool *pool = block->segment->pool;
+    pool->counts.pending_bytes -= block->size;
+    cache->total.pending_bytes -= block->size;
+    pool->pending--;
+}
+
+void rondo__block_leave(rondo__cache *cache, rondo__block *block) {
     rondo__segment *segment = block->segment;
     rondo__pool *pool = segment->pool;
-    rondo__cache_wake(cache);
-    if (block->state == RONDO__BLOCK_PENDING) {
-        pool->counts.pending_bytes -= block->size;
-        cache->total.pending_bytes -= block->size;
-        pool->pending--;
-    }
-    block->state = RONDO__BLOCK_FREE;
-    block->stamp = cache->memory->frees;
-    block->allocation.size = 0;
-    rondo__poison_taken_back(cache, block);
-    if (segment->exact && finished && pool == &cache->own) {
+    if (pool->uses) {
         rondo__segment_give_back(cache, segment);
-    } else if (pool->uses) {
-        cache->resting = block;
-    } else {
-        block_settle(cache, block);
-        rondo__pool_empty(cache, pool);
+        return;
     }
+    block_settle(cache, block);
+    rondo__pool_empty(cache, pool);
 }

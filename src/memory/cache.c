@@ -3,9 +3,8 @@
  * The allocator as a whole: its beginning and end, spare blocks, and from an address to its block. */
 #include "memory/cache.h"
 
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/poison.h"
-#include "memory/table.h"
 
 #define RONDO__CACHE_SLAB 64u
 #define RONDO__CACHE_POOLS_MAX (1u << 20)
@@ -90,21 +89,9 @@ void rondo__cache_deinit(rondo__cache *cache) {
     rondo__buffer_deinit(&cache->queues);
 }
 
-rondo__segment *rondo__cache_segment(rondo__cache *cache, uint64_t address) {
-    rondo__segment *segment = cache->recent;
-    if (segment && address - segment->range.base < segment->range.size) return segment;
+rondo__segment *rondo__cache_find_segment(rondo__cache *cache, uint64_t address) {
     rondo__allocation *range = rondo__ranges_at_or_below(&cache->segments, address);
     if (!range || address - range->base >= range->size) return NULL;
     cache->recent = (rondo__segment *)(void *)range;
     return cache->recent;
-}
-
-rondo__block *rondo__cache_at(rondo__cache *cache, uint64_t address) {
-    const rondo__segment *segment = rondo__cache_segment(cache, address);
-    return segment ? rondo__segment_at(segment, address) : NULL;
-}
-
-rondo__block *rondo__cache_live(rondo__cache *cache, uint64_t address) {
-    rondo__block *block = rondo__cache_at(cache, address);
-    return block && block->allocation.base == address && block->state == RONDO__BLOCK_LIVE ? block : NULL;
 }

@@ -5,7 +5,7 @@
  *
  *   classes.h     sizes: rounding, small and large, when to cut
  *   segment.c     from the backend and back, and from pool to pool
- *   block.c       cutting, joining, giving out, taking back
+ *   block.h       giving out, taking back; block.c: cutting, joining
  *   allocate.c    where a block is looked for, in which order; out of memory
  *   free.c        who has to be waited for
  *   wait.c        other streams that use a block: events, and captures in progress
@@ -142,7 +142,8 @@ struct rondo__cache {
     rondo__released *released; /* made with the first private pool */
     rondo_memory_statistics total;
     rondo_memory_settings settings;
-    uint64_t limit; /* of reserved bytes; UINT64_MAX: none */
+    uint32_t divisions; /* the settings' roundup_divisions. Atomic: read without the mutex */
+    uint64_t limit;     /* of reserved bytes; UINT64_MAX: none */
     rondo__block *spare;
     uint64_t spare_count, made_count;
     struct rondo__slab *slabs;
@@ -150,6 +151,11 @@ struct rondo__cache {
     /* The block that was freed last, if it is not joined yet: free, in no tree. It is often the one that is wanted next,
      * and then need not be joined and cut again. Whoever looks at free blocks joins it first (rondo__cache_wake). */
     rondo__block *resting;
+    uint64_t shape; /* raised whenever a block enters a tree or leaves one, and by new settings */
+    /* The block that was last found to be what its joining and cutting would give, and the shape then: as long as that
+     * stays, it need not be found out again. */
+    rondo__block *proven;
+    uint64_t proven_shape;
     rondo__block *parked; /* by `left` */
     rondo__buffer queues; /* rondo__queue, one a stream that is waited for */
     uint64_t waiting;     /* uses in them */
@@ -163,7 +169,8 @@ struct rondo__cache {
 /* What is wanted. */
 typedef struct rondo__request {
     uint64_t size, rounded;
-    uint64_t stream, capture, thread; /* thread 0: not to be diverted */
+    uint64_t stream, capture;
+    bool divert; /* to the pool that a diversion names, the calling thread's among them */
     uint32_t kind;
 } rondo__request;
 
@@ -172,11 +179,12 @@ void rondo__cache_init(rondo__cache *cache, rondo__memory *memory, bool pinned);
 /* Gives back everything, whatever its state. */
 void rondo__cache_deinit(rondo__cache *cache);
 /* The segment that has the address; null when there is none. */
-rondo__segment *rondo__cache_segment(rondo__cache *cache, uint64_t address);
-/* The block that the address is in, whatever its state; null when no segment has it. */
-rondo__block *rondo__cache_at(rondo__cache *cache, uint64_t address);
-/* The live one that starts there. */
-rondo__block *rondo__cache_live(rondo__cache *cache, uint64_t address);
+rondo__segment *rondo__cache_find_segment(rondo__cache *cache, uint64_t address);
+static inline rondo__segment *rondo__cache_segment(rondo__cache *cache, uint64_t address) {
+    rondo__segment *segment = cache->recent;
+    if (segment && address - segment->range.base < segment->range.size) return segment;
+    return rondo__cache_find_segment(cache, address);
+}
 /* Spare blocks, so that what follows cannot fail. */
 RONDO_MUST_USE rondo_status rondo__cache_reserve(rondo__cache *cache, uint64_t blocks);
 
@@ -198,6 +206,19 @@ static inline rondo__block *rondo__segment_at(const rondo__segment *segment, uin
     rondo__block *block = segment->starts[at];
     return block->allocation.base > address ? block->previous : block;
 }
+/* The block that the address is in, whatever its state; null when no segment has it. */
+static inline rondo__block *rondo__cache_at(rondo__cache *cache, uint64_t address) {
+    const rondo__segment *segment = rondo__cache_segment(cache, address);
+    return segment ? rondo__segment_at(segment, address) : NULL;
+}
+/* The live one that starts there. */
+static inline rondo__block *rondo__cache_live(rondo__cache *cache, uint64_t address) {
+    const rondo__segment *segment = rondo__cache_segment(cache, address);
+    uint64_t at = segment ? (address - segment->range.base) >> segment->shift : 0;
+    if (!segment || !rondo__marks_has(&segment->marks, at)) return NULL;
+    rondo__block *block = segment->starts[at];
+    return block->allocation.base == address && block->state == RONDO__BLOCK_LIVE ? block : NULL;
+}
 static inline void rondo__segment_mark(rondo__segment *segment, rondo__block *block) {
     uint64_t at = (block->allocation.base - segment->range.base) >> segment->shift;
     rondo__marks_add(&segment->marks, at);
@@ -205,43 +226,6 @@ static inline void rondo__segment_mark(rondo__segment *segment, rondo__block *bl
 }
 static inline void rondo__segment_unmark(rondo__segment *segment, const rondo__block *block) {
     rondo__marks_remove(&segment->marks, (block->allocation.base - segment->range.base) >> segment->shift);
-}
-
-/* ---- block.c */
-/* What becomes of the watchers of a block that is no longer live, and what explain says. */
-typedef enum rondo__past {
-    RONDO__PAST_FREED = 1,
-    RONDO__PAST_HOST_FREED = 2,
-    RONDO__PAST_RESTORED = 3,
-    RONDO__PAST_CLOSED = 4
-} rondo__past;
-rondo__block *rondo__block_make(rondo__cache *cache, rondo__segment *segment, uint64_t base, uint64_t size);
-void rondo__block_drop(rondo__cache *cache, rondo__block *block);
-/* Into the tree of its segment's pool, and out of it. While a restore rebuilds the trees (cache->rebuilds), only the
- * statistics' part is done. */
-void rondo__block_insert(rondo__cache *cache, rondo__block *block);
-void rondo__block_remove(rondo__cache *cache, rondo__block *block);
-/* The statistics' part of the two: a block that stays in the tree while its neighbours change. */
-void rondo__block_count(rondo__cache *cache, const rondo__block *block);
-void rondo__block_uncount(rondo__cache *cache, const rondo__block *block);
-/* From free (in no tree) to live; what is left over goes back into the tree. A spare block is there. */
-void rondo__block_give(rondo__cache *cache, rondo__block *block, const rondo__request *request);
-/* Makes a block live that has its size. */
-void rondo__block_live(rondo__cache *cache, rondo__block *block, uint64_t requested);
-/* A live block ends: watchers, lease, history, counts. One of the two below follows. */
-void rondo__block_end(rondo__cache *cache, rondo__block *block, rondo__past past);
-/* Somebody still uses it. */
-void rondo__block_pend(rondo__cache *cache, rondo__block *block);
-/* Nobody does: it becomes free and is joined to its neighbours. May give its segment to another pool, or back to the
- * backend (when `finished`: nothing in flight uses it). */
-void rondo__block_free(rondo__cache *cache, rondo__block *block, bool finished);
-/* Joins the block that rests. */
-void rondo__block_wake(rondo__cache *cache);
-static inline void rondo__cache_wake(rondo__cache *cache) {
-    if (cache->resting) rondo__block_wake(cache);
-}
-static inline bool rondo__block_is_used(const rondo__block *block) {
-    return block->waits || block->holds || block->parked;
 }
 
 /* ---- allocate.c: take the mutex */

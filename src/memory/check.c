@@ -4,8 +4,8 @@
  * that the walk costs about the same as what it follows). */
 #include <assert.h>
 
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/table.h"
 #include "memory/tree.h"
 
 #define RONDO__CHECK_BLOCKS_AN_OPERATION 32u

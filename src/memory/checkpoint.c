@@ -7,9 +7,9 @@
 
 #include <string.h>
 
+#include "memory/block.h"
 #include "memory/poison.h"
 #include "memory/rebuild.h"
-#include "memory/table.h"
 
 /* ------------------------------------------------------------------------------------------------------- keep */
 

@@ -14,19 +14,14 @@ static uint64_t class_round_in_steps(uint64_t size, uint64_t divisions) {
     return (size + step - 1u) & ~(step - 1u);
 }
 
-rondo_status rondo__class_of(const rondo__cache *cache, uint64_t size, rondo__request *out_request) {
-    uint64_t rounded = cache->unit, divisions = cache->settings.roundup_divisions;
+rondo_status rondo__class_round(const rondo__cache *cache, uint64_t size, uint64_t *out_rounded) {
+    uint64_t divisions = __atomic_load_n(&cache->divisions, __ATOMIC_RELAXED);
     if (size > SIZE_MAX / 4u) {
         return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "device '%s': %llu bytes are more than there are addresses",
                            cache->memory->device->properties.name, (unsigned long long)size);
     }
-    if (size > cache->unit) {
-        rounded = divisions > 1u && size > cache->unit * divisions ? class_round_in_steps(size, divisions) : size;
-        rounded = (rounded + cache->unit - 1u) & ~(cache->unit - 1u);
-    }
-    out_request->size = size;
-    out_request->rounded = rounded;
-    out_request->kind = rounded <= RONDO__CLASS_SMALL ? RONDO__POOL_SMALL : RONDO__POOL_LARGE;
+    if (divisions > 1u && size > cache->unit * divisions) size = class_round_in_steps(size, divisions);
+    *out_rounded = (size + cache->unit - 1u) & ~(cache->unit - 1u);
     return RONDO_OK;
 }
 

@@ -13,8 +13,20 @@
 #define RONDO__CLASS_OWN_SEGMENT ((uint64_t)10 << 20)   /* from here on a segment for itself */
 #define RONDO__CLASS_ROUND_SEGMENT ((uint64_t)2 << 20)  /* of a multiple of this */
 
-/* OUT_OF_MEMORY (with what could not be had) when the size cannot be. */
-RONDO_MUST_USE rondo_status rondo__class_of(const rondo__cache *cache, uint64_t size, rondo__request *out_request);
+/* By the settings. OUT_OF_MEMORY (with what could not be had) when the size cannot be. */
+RONDO_MUST_USE rondo_status rondo__class_round(const rondo__cache *cache, uint64_t size, uint64_t *out_rounded);
+/* The same for a request, which it completes. Takes no mutex; size is above 0. */
+static inline RONDO_MUST_USE rondo_status rondo__class_of(const rondo__cache *cache, uint64_t size,
+                                                          rondo__request *out_request) {
+    uint64_t rounded = (size + cache->unit - 1u) & ~(cache->unit - 1u);
+    if (size > SIZE_MAX / 4u || __atomic_load_n(&cache->divisions, __ATOMIC_RELAXED) > 1u) {
+        RONDO__TRY(rondo__class_round(cache, size, &rounded));
+    }
+    out_request->size = size;
+    out_request->rounded = rounded;
+    out_request->kind = rounded <= RONDO__CLASS_SMALL ? RONDO__POOL_SMALL : RONDO__POOL_LARGE;
+    return RONDO_OK;
+}
 /* How much to take from the backend for it. */
 uint64_t rondo__class_segment(const rondo__cache *cache, const rondo__request *request);
 

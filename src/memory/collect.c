@@ -2,8 +2,8 @@
  *
  * Giving cached segments back to the backend: free ones of the device's own pool. Private pools keep theirs, for their
  * graphs use them at each replay, until they are released. */
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/table.h"
 #include "memory/tree.h"
 
 static bool collect_may(const rondo__cache *cache, const rondo__segment *segment, uint64_t stamp) {

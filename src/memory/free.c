@@ -2,7 +2,7 @@
  *
  * Freeing. A block of a stream is free at once, because later work of the stream comes after; other streams that use it
  * are waited for by wait.c. A block of no stream is free when the device has finished, and this waits for it. */
-#include "memory/table.h"
+#include "memory/block.h"
 
 /* A live block ends, and is free unless somebody still uses it. Those that a capture may have recorded without a stream
  * that tells stay until nothing captures; the device's own pool needs no such care, for its graphs go stale. */

@@ -2,7 +2,7 @@
  *
  * What a watcher keeps: blocks past their free, and uses of pools, so that temporaries stay where its calls expect them. An
  * edge to a pool's anchor says that blocks of the pool are temporaries to the watcher, one that holds has a use of it. */
-#include "memory/table.h"
+#include "memory/block.h"
 
 static bool hold_is_pool(rondo_pool_id a, rondo_pool_id b) { return a.automatic == b.automatic && a.user == b.user; }
 

@@ -41,7 +41,7 @@ static rondo_status memory_allocate(rondo__cache *cache, uint64_t size, bool div
     rondo__request request = {.stream = RONDO__NO_STREAM};
     if (!size) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "an allocation needs a size above 0");
     RONDO__TRY(rondo__class_of(cache, size, &request));
-    if (divert) request.thread = rondo__thread_id();
+    request.divert = divert;
     return rondo__cache_allocate(cache, &request, out_address);
 }
 
@@ -94,7 +94,7 @@ rondo_status rondo_memory_allocate_on(rondo_stream *stream, uint64_t size, void 
     rondo__cache *cache = &stream->device->memory->cache;
     RONDO__TRY(rondo__class_of(cache, size, &request));
     request.stream = stream->id;
-    request.thread = rondo__thread_id();
+    request.divert = true;
     request.capture = memory_capture_id(stream);
     RONDO__TRY(rondo__cache_allocate(cache, &request, &address));
     *out_pointer = (void *)(uintptr_t)address;

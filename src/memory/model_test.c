@@ -119,14 +119,7 @@ static void model_join(model_segment *s) {
     s->count = out + 1;
 }
 
-static void model_allocate(rondo_test *t, model *m) {
-    static const uint64_t most[] = {600, 600, 5000, 5000, 100 * KIB, MIB, 4 * MIB, 14 * MIB};
-    uint64_t size = 1 + rondo_test_random(t) % most[rondo_test_random(t) % 8];
-    uint32_t stream = (uint32_t)(rondo_test_random(t) % STREAMS);
-    if (rondo_test_random(t) % 3 == 0) { /* as the last one that was freed */
-        size = m->freed_size;
-        stream = m->freed_stream;
-    }
+static void model_allocate_of(rondo_test *t, model *m, uint64_t size, uint32_t stream) {
     uint64_t rounded = model_round(size);
     if (m->lives >= LIVE_BY_ALLOCATING) return;
     model_place place;
@@ -148,6 +141,14 @@ static void model_allocate(rondo_test *t, model *m) {
     *live = (model_live){.address = address, .leased = rondo_test_random(t) % 2 != 0};
     if (live->leased)
         T_OK(t, rondo_memory_lease(m->w.device, (void *)(uintptr_t)address, RONDO_LEASE_REPLAY, &live->lease));
+}
+
+static void model_allocate(rondo_test *t, model *m) {
+    static const uint64_t most[] = {600, 600, 5000, 5000, 100 * KIB, MIB, 4 * MIB, 14 * MIB};
+    uint64_t size = 1 + rondo_test_random(t) % most[rondo_test_random(t) % 8];
+    uint32_t stream = (uint32_t)(rondo_test_random(t) % STREAMS);
+    bool again = rondo_test_random(t) % 3 == 0; /* as the last one that was freed */
+    model_allocate_of(t, m, again ? m->freed_size : size, again ? m->freed_stream : stream);
 }
 
 static model_block *model_at(model *m, uint64_t address, model_segment **out_segment) {
@@ -183,9 +184,7 @@ static void model_forget(rondo_test *t, model *m, uint32_t index) {
     T_OK(t, rondo_memory_lease(m->w.device, (void *)(uintptr_t)moved->address, RONDO_LEASE_REPLAY, &moved->lease));
 }
 
-static void model_free(rondo_test *t, model *m) {
-    if (!m->lives) return;
-    uint32_t index = (uint32_t)(rondo_test_random(t) % m->lives);
+static void model_free_one(rondo_test *t, model *m, uint32_t index) {
     model_live *live = &m->live[index];
     model_segment *segment = NULL;
     model_block *block = model_at(m, live->address, &segment);
@@ -201,6 +200,27 @@ static void model_free(rondo_test *t, model *m) {
     model_adopt(m);
     live->leased = false;
     model_forget(t, m, index);
+}
+
+static void model_free(rondo_test *t, model *m) {
+    if (m->lives) model_free_one(t, m, (uint32_t)(rondo_test_random(t) % m->lives));
+}
+
+/* One block comes and goes, with something else freed or allocated now and then before it goes. */
+static void model_churn(rondo_test *t, model *m) {
+    for (int i = 0; i < 6; i++) {
+        uint32_t last = m->lives - 1u;
+        if (!m->lives) return;
+        if (i && rondo_test_random(t) % 4 == 0) {
+            uint32_t other = (uint32_t)(rondo_test_random(t) % m->lives);
+            uint64_t address = m->live[last].address;
+            if (other != last && rondo_test_random(t) % 3) model_free_one(t, m, other);
+            else model_allocate(t, m);
+            for (last = 0; m->live[last].address != address;) last++;
+        }
+        model_free_one(t, m, last);
+        model_allocate_of(t, m, m->freed_size, m->freed_stream);
+    }
 }
 
 static void model_pools(rondo_test *t, model *m) {
@@ -369,6 +389,7 @@ static void check_model(rondo_test *t, const char *device, int steps) {
         else if (what < 61) model_keep(t, m);
         else if (what < 63) model_restore(t, m);
         else if (rondo_test_random(t) % 16 == 0) model_trim(t, m);
+        else model_churn(t, m);
         /* Figures join what rests, so they are not always asked for. */
         if (rondo_test_random(t) % 2) model_check(t, m);
         else T_OK(t, rondo__memory_check(m->w.memory));

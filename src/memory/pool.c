@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/sized.h"
-#include "memory/poison.h"
-#include "memory/table.h"
+#include "memory/block.h"
 
 /* ------------------------------------------------------------------------------------------------ looking up */
 
@@ -138,9 +137,10 @@ void rondo__cache_drop_pools(rondo__cache *cache) {
 /* ------------------------------------------------------------------------------------------------- diversions */
 
 rondo__pool *rondo__cache_find_diversion(rondo__cache *cache, const rondo__request *request) {
-    for (size_t i = request->thread ? cache->diversions.count : 0; i-- > 0;) {
+    uint64_t thread = rondo__thread_id();
+    for (size_t i = request->divert ? cache->diversions.count : 0; i-- > 0;) {
         const rondo__diversion *diversion = RONDO__BUFFER_AT(&cache->diversions, rondo__diversion, i);
-        uint64_t value = diversion->kind == RONDO_MEMORY_FILTER_THREAD   ? request->thread
+        uint64_t value = diversion->kind == RONDO_MEMORY_FILTER_THREAD   ? thread
                          : diversion->kind == RONDO_MEMORY_FILTER_STREAM ? request->stream
                                                                          : request->capture;
         if (diversion->value == value) return diversion->pool;

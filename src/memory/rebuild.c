@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/table.h"
 #include "memory/tree.h"
 
 rondo_status rondo__rebuild_begin(rondo__cache *cache, uint64_t capacity, rondo__rebuild *out_rebuild) {

@@ -6,7 +6,7 @@
  * first, without the mutex: it watches them already, hence a free that happens meanwhile still marks it stale. */
 #include <stdio.h>
 
-#include "memory/table.h"
+#include "memory/block.h"
 
 void rondo__memory_watcher_init(rondo__memory_watcher *watcher, uint64_t id) {
     *watcher = (rondo__memory_watcher){.id = id};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Segments: taken from the backend whole, given back whole, and handed from one pool to another when wholly free. */
+#include "memory/block.h"
 #include "memory/classes.h"
 #include "memory/poison.h"
-#include "memory/table.h"
 
 #define RONDO__SEGMENT_HOST_ALIGNMENT 64u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Segments and blocks as JSON: the field names and states of PyTorch's memory snapshot, so that its tools read it. */
-#include "memory/table.h"
+#include "memory/block.h"
 
 #define RONDO__SNAPSHOT_MAX ((size_t)1 << 32)
 

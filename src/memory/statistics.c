@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/sized.h"
+#include "memory/block.h"
 #include "memory/classes.h"
-#include "memory/table.h"
 
 static rondo_status statistics_of(rondo__cache *cache, rondo_pool_id id, rondo_memory_statistics *out_statistics) {
     rondo__pool *pool = NULL;
@@ -63,6 +63,8 @@ rondo_status rondo_memory_configure(rondo_device *device, const rondo_memory_set
     RONDO__TRY(statistics_bad_settings(&own));
     rondo__mutex_lock(&device->memory->mutex);
     device->memory->cache.settings = own;
+    device->memory->cache.shape++;
+    __atomic_store_n(&device->memory->cache.divisions, own.roundup_divisions, __ATOMIC_RELAXED);
     rondo__mutex_unlock(&device->memory->mutex);
     return RONDO_OK;
 }

@@ -9,6 +9,14 @@
 
 #define RONDO__MEMORY_HISTORY 256u
 
+/* How a block came to be no longer live: what becomes of its watchers, and what explain says. */
+typedef enum rondo__past {
+    RONDO__PAST_FREED = 1,
+    RONDO__PAST_HOST_FREED = 2,
+    RONDO__PAST_RESTORED = 3,
+    RONDO__PAST_CLOSED = 4
+} rondo__past;
+
 /* The last frees, to explain what became of an address. */
 typedef struct rondo__memory_past {
     uint64_t generation, number; /* number: the how manieth free of the device */

@@ -24,7 +24,7 @@ typedef struct worker {
     world *w;
     rondo_stream *stream, *other;
     uint64_t seed, steps;
-    bool crowded; /* also pools, checkpoints, trims and leases */
+    bool crowded; /* also pools, checkpoints, trims, leases, settings and figures */
     const char *problem;
     rondo_lease leases[HELD];
 } worker;
@@ -102,6 +102,27 @@ static void worker_pool(worker *self) {
     worker_must(self, rondo_memory_pool_release(self->w->device, id));
 }
 
+static int32_t write_nowhere(void *user, const char *data, size_t size) {
+    *(size_t *)user += size + (data[0] == '\0');
+    return 0;
+}
+
+/* Settings, figures and layouts, of a device that everybody uses. */
+static void worker_look(worker *self, uint64_t step) {
+    static const uint32_t divisions[] = {0, 4, 16};
+    rondo_memory_settings settings = RONDO_MEMORY_SETTINGS_INIT;
+    rondo_memory_statistics s = RONDO_MEMORY_STATISTICS_INIT;
+    rondo_device *device = self->w->device;
+    uint64_t bytes = 0, count = 0;
+    size_t written = 0;
+    settings.roundup_divisions = divisions[step % 3];
+    worker_must(self, rondo_memory_configure(device, &settings));
+    worker_must(self, rondo_memory_get_statistics(device, (rondo_pool_id){0, 0}, &s));
+    worker_must(self, rondo_memory_snapshot(device, (rondo_pool_id){0, 0}, write_nowhere, &written));
+    rondo_memory_usage(device, &bytes, &count);
+    if (s.allocated_bytes > s.reserved_bytes || !written) self->problem = "figures do not fit";
+}
+
 static void *worker_run(void *argument) {
     worker *self = argument;
     holding held[HELD] = {{0}};
@@ -110,6 +131,7 @@ static void *worker_run(void *argument) {
         if (held[i].pointer) worker_give(self, &held[i], &self->leases[i]);
         else worker_take(self, &held[i], &self->leases[i]);
         if (self->crowded && step % 100 == 7) worker_pool(self);
+        if (self->crowded && step % 250 == 9) worker_look(self, step);
         if (self->crowded && step % 1000 == 8) worker_must(self, rondo_memory_trim(self->w->device));
         if (step % 1000 == 9) worker_must(self, rondo__memory_check(self->w->memory));
     }

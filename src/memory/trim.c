@@ -3,8 +3,8 @@
  * A private pool's segments are used by its graphs whether or not their blocks are live, so nothing here knows when one
  * is needed no more. Who recorded the graphs does: it kept the pool's layout after each, and a layout says where blocks
  * came since the one before. */
+#include "memory/block.h"
 #include "memory/checkpoint.h"
-#include "memory/table.h"
 
 static void trim_keep(const rondo__cache *cache, const rondo__pool *pool, const rondo_memory_checkpoint *checkpoint) {
     for (uint64_t i = 0; i < checkpoint->segment_count; i++) {
@@ -23,7 +23,8 @@ static rondo_status trim_locked(rondo__cache *cache, rondo_pool_id id,
     if (pool == &cache->own) {
         return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "layouts are of private pools: {0, 0} is the device's own");
     }
-    if (pool->kept) return RONDO_OK; /* by graphs that the manager knows nothing of: child graphs were copied into them */
+    if (pool->kept)
+        return RONDO_OK; /* by graphs that the manager knows nothing of: child graphs were copied into them */
     for (rondo__segment *segment = pool->segments; segment; segment = segment->next) segment->kept = false;
     for (uint64_t i = 0; i < count; i++) trim_keep(cache, pool, checkpoints[i]);
     for (rondo__segment *segment = pool->segments, *next = NULL; segment; segment = next) {

@@ -6,7 +6,7 @@
  *
  * The backend is asked without the mutex, because an answer may run host functions, which may allocate. One thread asks
  * at a time; who comes meanwhile goes without. */
-#include "memory/table.h"
+#include "memory/block.h"
 
 /* The stream of that number, with a reference where it needs one; null when it is gone or going: it has finished. */
 static rondo_stream *wait_stream(rondo_device *device, uint64_t id) {
