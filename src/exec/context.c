@@ -2,6 +2,7 @@
  *
  * Executable x memory: an arena, and the plan's steps with every address baked. The same arguments are kept twice, as a
  * call list for runs and as calls for eager runs and captures, so that both see the same words in the same order. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -152,6 +153,21 @@ static rondo_status context_build(rondo_context *context) {
 
 /* --------------------------------------------------------------------------------------------------------- life */
 
+/* A run touches what its ports are bound to, which stays as it is while one flies; arena and weights are nobody else's. */
+static bool context_uses(const rondo__flight *flight, uint64_t address, uint64_t bytes) {
+    const rondo_context *context =
+        (const rondo_context *)(const void *)((const char *)flight - offsetof(rondo_context, ticket.flight));
+    const rondo_plan *plan = context->executable->plan;
+    for (uint32_t i = 0; i < context->port_count; i++) {
+        const rondo__exec_port *port = &context->ports[i];
+        uint64_t length = i < plan->input_count ? plan->inputs[i].bytes : plan->outputs[i - plan->input_count].bytes;
+        if (port->required && (address < port->address ? port->address - address < bytes
+                                                       : address - port->address < length))
+            return true;
+    }
+    return false;
+}
+
 rondo_status rondo_context_create(rondo_executable *executable, rondo_context **out_context) {
     void *memory;
     if (!executable || !out_context)
@@ -165,6 +181,7 @@ rondo_status rondo_context_create(rondo_executable *executable, rondo_context **
     rondo_executable_retain(executable);
     rondo__buffer_init(&context->mentions, &context->allocator, sizeof(rondo__exec_mention), UINT32_MAX);
     rondo__ticket_init(&context->ticket, context->device);
+    context->ticket.flight.uses = context_uses;
     rondo_status status = context_build(context);
     if (status) {
         rondo_context_release(context);

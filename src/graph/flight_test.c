@@ -12,17 +12,23 @@
 typedef struct flight_fixture {
     graph_fixture f;
     rondo_graph *graph;
+    rondo_generator *generator;
 } flight_fixture;
 
 static flight_fixture flight_fixtures[FLIGHT_SEEDS]; /* closed when the test ends */
 
-static void flight_close(flight_fixture *c) { rondo_graph_release(c->graph); }
+static void flight_close(flight_fixture *c) {
+    rondo_generator_release(c->generator);
+    rondo_graph_release(c->graph);
+}
 
 static void flight_open(rondo_test *t, flight_fixture *c, const char *device) {
     gt_open(t, &c->f, device);
     c->graph = NULL;
+    c->generator = NULL;
     T_DEFER(t, flight_close, c);
     T_OK(t, rondo_graph_create(c->f.device, NULL, &c->graph));
+    T_OK(t, rondo_generator_create(c->f.device, 1, &c->generator));
 }
 
 /* b3 = b1 + b0 by a chain of adds, so that there is something to do. */
@@ -40,7 +46,7 @@ static unsigned synchronizes(flight_fixture *c) {
 
 static void flight_overwrite(rondo_test *t, flight_fixture *c) {
     T_OK(t, flight_capture(c));
-    for (int way = 0; way < 3; way++) {
+    for (int way = 0; way < 4; way++) {
         for (unsigned i = 0; i < GT_FLOATS; i++) c->f.buffers[1][i] = 5.0f, c->f.buffers[3][i] = -1.0f;
         T_OK(t, rondo_graph_replay(c->graph, c->f.stream));
         unsigned before = synchronizes(c);
@@ -48,9 +54,12 @@ static void flight_overwrite(rondo_test *t, flight_fixture *c) {
         else if (way == 1)
             T_OK(t, rondo_stream_copy(c->f.other, c->f.buffers[1], c->f.buffers[4], GT_BYTES,
                                       RONDO_COPY_DEVICE_TO_DEVICE));
-        else
+        else if (way == 2)
             T_OK(t,
                  rondo_stream_fill(c->f.other, (char *)c->f.buffers[1] + GT_BYTES - 1, 0, 1)); /* one byte is enough */
+        else
+            T_OK(t, rondo_random_fill(c->f.other, c->generator, RONDO_DISTRIBUTION_UNIFORM, c->f.buffers[1], GT_FLOATS,
+                                      0, 1));
         T_EQ(t, synchronizes(c), before); /* the host did not wait */
         T_OK(t, rondo_stream_synchronize(c->f.other));
         T_OK(t, rondo_stream_synchronize(c->f.stream));
