@@ -109,11 +109,14 @@ struct rondo_device {
     rondo__mutex mutex;    /* streams, prepared */
     void *opened_in;       /* the registry entry that holds the pointer, under the registry's open_mutex */
     void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
-    rondo__buffer prepared;                   /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
-    rondo__mutex captures_mutex;              /* taken last of all */
-    rondo__recorder *captures;                /* in progress; written under the mutex */
-    rondo__mutex flights_mutex;               /* as that */
-    rondo__flight *flights;                   /* on devices that are not inline; written under the mutex */
+    /* instance: what memory knows of the ranges that a copy or fill names, address 0 for none: OUT_OF_RANGE, or STALE for
+     * freed memory. Thread-safe. Null: nothing. */
+    rondo_status (*check_ranges)(rondo_device *device, uint64_t a, uint64_t b, uint64_t bytes);
+    rondo__buffer prepared;      /* rondo__prepared_kernel: what rondo_kernel_prepare and _find gave out */
+    rondo__mutex captures_mutex; /* taken last of all */
+    rondo__recorder *captures;   /* in progress; written under the mutex */
+    rondo__mutex flights_mutex;  /* as that */
+    rondo__flight *flights;      /* on devices that are not inline; written under the mutex */
 };
 
 static inline bool rondo__device_is_inline(const rondo_device *device) {

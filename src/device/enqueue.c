@@ -54,6 +54,20 @@ static bool enqueue_range_is_good(uint64_t address, uint64_t bytes) {
     return address && !__builtin_add_overflow(address, bytes, &end);
 }
 
+/* What is known of the memory of work that is not recorded: a recorder looks itself. Host memory of a device that cannot
+ * address it is another matter, even if the numbers are alike. */
+static rondo_status enqueue_check_known(const rondo_stream *stream, const char *what, uint64_t to, uint64_t from,
+                                        uint64_t bytes, rondo_copy_kind kind) {
+    rondo_device *device = stream->device;
+    if (!device->check_ranges) return RONDO_OK;
+    if (!(device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE)) {
+        if (kind == RONDO_COPY_HOST_TO_DEVICE) from = 0;
+        if (kind == RONDO_COPY_DEVICE_TO_HOST) to = 0;
+    }
+    RONDO__TRY_NOTE(device->check_ranges(device, to, from, bytes), "%s: nothing was enqueued", what);
+    return RONDO_OK;
+}
+
 rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source, uint64_t bytes,
                                rondo_copy_kind kind) {
     static const char what[] = "rondo_stream_copy";
@@ -67,6 +81,7 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     if (!enqueue_range_is_good(from, bytes)) return enqueue_bad_range(what, "source", from, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) return recorder->table->copy(recorder, stream, to, from, bytes, kind);
+    RONDO__TRY(enqueue_check_known(stream, what, to, from, bytes, kind));
     if (rondo__device_has_flights(stream->device)) RONDO__TRY(rondo__stream_await_flights(stream, to, bytes));
     return rondo__stream_copy(stream, to, from, bytes, kind);
 }
@@ -79,6 +94,7 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t 
     if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) return recorder->table->fill(recorder, stream, to, value, bytes);
+    RONDO__TRY(enqueue_check_known(stream, what, to, 0, bytes, RONDO_COPY_DEVICE_TO_DEVICE));
     if (rondo__device_has_flights(stream->device)) RONDO__TRY(rondo__stream_await_flights(stream, to, bytes));
     return rondo__stream_fill(stream, to, value, bytes);
 }

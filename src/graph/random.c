@@ -165,8 +165,10 @@ static rondo_status random_record(rondo_graph *graph, rondo_generator *generator
 static rondo_status random_run(rondo_stream *stream, rondo_generator *generator, const random_request *r) {
     rondo_argument arguments[RONDO__RNG_WORDS];
     rondo_call call;
-    if (rondo__device_has_flights(stream->device))
-        RONDO__TRY(rondo__stream_await_flights(stream, r->out, r->count * rondo__rng_element(r->distribution)));
+    const uint64_t bytes = r->count * rondo__rng_element(r->distribution);
+    RONDO__TRY_NOTE(rondo__memory_check_ranges(stream->device->memory, r->out, 0, bytes),
+                    "rondo_random_fill: nothing was enqueued");
+    if (rondo__device_has_flights(stream->device)) RONDO__TRY(rondo__stream_await_flights(stream, r->out, bytes));
     rondo__mutex_lock(&generator->mutex);
     uint64_t seed = generator->seed, offset = generator->offset;
     generator->offset += r->taken;

@@ -95,6 +95,10 @@ static void instance_drop_memory(rondo_device *device) {
     device->memory = NULL;
 }
 
+static rondo_status instance_check_ranges(rondo_device *device, uint64_t a, uint64_t b, uint64_t bytes) {
+    return rondo__memory_check_ranges(device->memory, a, b, bytes);
+}
+
 /* Nobody finds the device before its memory is there: both happen under open_mutex. */
 static rondo_status instance_open(rondo_instance *instance, const char *name, const char *settings,
                                   rondo_device **out_device, bool *out_drop) {
@@ -107,6 +111,7 @@ static rondo_status instance_open(rondo_instance *instance, const char *name, co
             return status;
         }
         device->on_release = instance_drop_memory;
+        device->check_ranges = instance_check_ranges;
     }
     *out_device = device;
     return RONDO_OK;

@@ -81,6 +81,10 @@ void rondo__memory_destroy(rondo__memory *memory);
 RONDO_MUST_USE rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint64_t length,
                                                   rondo__memory_watcher *watcher,
                                                   rondo__memory_reference *out_reference);
+/* What is known of two ranges that work outside captures touches; address 0: none. OUT_OF_RANGE: it crosses an end of an
+ * allocation. STALE: it lies in memory that was freed, but for that of private pools, where results of replays lie whether
+ * or not their blocks are live. What starts in no memory of ours, and blocks whose edges the backend sees itself, are fine. */
+RONDO_MUST_USE rondo_status rondo__memory_check_ranges(rondo__memory *memory, uint64_t a, uint64_t b, uint64_t bytes);
 /* Takes the watcher away from every allocation, and lets go what it holds. */
 void rondo__memory_unwatch(rondo__memory *memory, rondo__memory_watcher *watcher);
 /* Whether the very allocation is still alive. True for what is not ours (base 0): nobody can tell. */

@@ -114,6 +114,35 @@ rondo_status rondo__memory_resolve(rondo__memory *memory, uint64_t address, uint
     return status;
 }
 
+/* The block is not live, or the range passes its end. */
+static rondo_status resolve_check_slowly(rondo__memory *memory, const rondo__block *block, uint64_t address,
+                                         uint64_t bytes) {
+    const rondo__segment *segment = block->segment;
+    rondo__memory_reference reference;
+    bool seen = segment->exact && segment->pool->cache->apart;
+    bool temporary = block->state != RONDO__BLOCK_LIVE && segment->pool != &segment->pool->cache->own &&
+                     bytes <= segment->range.size - (address - segment->range.base);
+    if (seen || temporary) return RONDO_OK;
+    return resolve_locked(memory, address, bytes, NULL, &reference);
+}
+
+static inline rondo_status resolve_check(rondo__memory *memory, uint64_t address, uint64_t bytes) {
+    const rondo__block *block = address ? rondo__cache_at(&memory->cache, address) : NULL;
+    if (!block && address && memory->pinned.segments.count) block = rondo__cache_at(&memory->pinned, address);
+    if (!block) return RONDO_OK;
+    uint64_t offset = address - block->allocation.base, size = block->allocation.size;
+    if (block->state == RONDO__BLOCK_LIVE && offset < size && bytes <= size - offset) return RONDO_OK;
+    return resolve_check_slowly(memory, block, address, bytes);
+}
+
+rondo_status rondo__memory_check_ranges(rondo__memory *memory, uint64_t a, uint64_t b, uint64_t bytes) {
+    rondo__mutex_lock(&memory->mutex);
+    rondo_status status = resolve_check(memory, a, bytes);
+    if (!status) status = resolve_check(memory, b, bytes);
+    rondo__mutex_unlock(&memory->mutex);
+    return status;
+}
+
 /* The very allocation, live or held. */
 static bool resolve_is(rondo__cache *cache, const rondo__memory_reference *reference) {
     const rondo__block *block = rondo__cache_at(cache, reference->base);
