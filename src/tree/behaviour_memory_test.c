@@ -54,6 +54,28 @@ static void test_constant_output(rondo_test *t, tt_kind kind) {
     tt_ramp(&w, parameter, 10, 1);
 }
 
+/* The memory of an input's copy, once the model has let go of it, would do for the output. But then an address would say
+ * that the output lies on the input. */
+static void test_output_after_its_input_is_gone(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = {.name = "f",
+                  .inputs = 1,
+                  .outputs = 1,
+                  .steps = {P_ADDS(1, 0, 1), P_DROP(0), P_ADDS(2, 1, 1), P_DROP(1), P_RETURN(2)}};
+    tt_open(t, &w, kind);
+    uint32_t id = tt_add(&w, &f);
+    for (int i = 0; i < 5; i++) {
+        tt_invocation(&w);
+        th_tensor *x = tt_new(&w, (float)i), *y = tt_call(&w, id, tt_keep(&w, x));
+        T_TRUE(t, y->storage != x->storage);
+        tt_ramp(&w, y, (float)i + 2, 1);
+        tt_ramp(&w, x, (float)i, 1);
+        tt_drop(&w, x);
+        tt_drop(&w, y);
+    }
+    tt_counts(&w, 1, 1, 3, 0);
+}
+
 static void test_alias_of_parameter_outlives_the_step(rondo_test *t, tt_kind kind) {
     tt_world w;
     th_model f = {.name = "f",
@@ -613,6 +635,7 @@ static void test_rounds_do_not_grow(rondo_test *t, tt_kind kind) {
 
 #define TESTS(X)                                         \
     X(test_constant_output)                              \
+    X(test_output_after_its_input_is_gone)               \
     X(test_alias_of_parameter_outlives_the_step)         \
     X(test_expanded_inputs)                              \
     X(test_tensor_dies_between_checkpoint)               \

@@ -203,6 +203,7 @@ rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *
     outputs_taking t = {call, node, inputs, facts, fresh, first, 0};
     for (uint32_t i = 0; i < count && !status; i++) status = output_classify(&t, i);
     if (!status && !node->warmup) status = outputs_move_to_inputs(&t);
+    rondo__tree_release_all(call->tree, call->held, call->held_count);
     if (!status) status = outputs_check(&t);
     if (!status) status = outputs_lease(&t);
     if (!status && !node->warmup) status = outputs_keep(&t);

@@ -118,6 +118,7 @@ static rondo_status record_make_buffer(recording *r, rondo__tree_moving *moving)
                            (unsigned long long)facts.bytes, moving->index, (unsigned long long)moving->bytes);
     }
     moving->destination = facts.pointer;
+    r->call->held[moving->index] = host->retain(host->user, *given);
     RONDO__TRY(host->keep(host->user, *given, false, &moving->metadata));
     r->facts[moving->index] = facts; /* what lies there is on the caller's input at each replay */
     return RONDO_OK;
@@ -347,6 +348,7 @@ static rondo_status record_fall_back(recording *r, rondo_status failure) {
     bool equal = true;
     if (r->made) rondo__tree_release_all(tree, call->outputs, call->output_count);
     rondo__tree_release_all(tree, r->given, call->input_count);
+    rondo__tree_release_all(tree, call->held, call->held_count);
     rondo_status status = r->node ? rondo__tree_revive(call, r->node) : RONDO_OK;
     if (r->node) rondo__tree_free_node(tree, r->node);
     r->node = NULL;
@@ -392,8 +394,10 @@ rondo_status rondo__tree_record(rondo__tree_call *call) {
     rondo_tree_reason reason = RONDO_TREE_REASON_NONE;
     void *given = NULL;
     rondo_status status = rondo__tree_describe(call, &r.facts, &reason);
-    if (!status && !reason) status = rondo__allocate_array(&tree->allocator, call->input_count, sizeof(void *), &given);
+    if (!status && !reason) status = rondo__allocate_array(&tree->allocator, call->input_count, 2u * sizeof(void *), &given);
     r.given = given;
+    call->held = given ? r.given + call->input_count : NULL;
+    call->held_count = given ? call->input_count : 0;
     if (!status && !reason) {
         record_log(call);
         uint64_t before = rondo__tree_now(tree);
@@ -406,7 +410,7 @@ rondo_status rondo__tree_record(rondo__tree_call *call) {
     } else {
         rondo__tree_release_all(tree, call->inputs, call->input_count);
     }
-    rondo__free(&tree->allocator, given, call->input_count * sizeof(void *));
+    rondo__free(&tree->allocator, given, call->input_count * 2u * sizeof(void *));
     rondo__tree_free_facts(call, r.facts);
     return status;
 }

@@ -212,7 +212,7 @@ rondo_status rondo_tree_run(rondo_tree *tree, uint32_t id, void *stream, void **
     if (!tree || (input_count && !inputs) || (output_count && !outputs)) {
         return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_run needs a tree, inputs and room for outputs");
     }
-    rondo__tree_call call = {tree, NULL, NULL, stream, inputs, outputs, input_count, output_count, 0, NULL};
+    rondo__tree_call call = {tree, NULL, NULL, stream, inputs, outputs, input_count, output_count, 0, NULL, NULL, 0};
     bool nested = atomic_load_explicit(&tree->owner, memory_order_relaxed) == rondo__thread_id();
     if (!nested) rondo__tree_lock(tree);
     for (uint32_t i = 0; i < output_count; i++) outputs[i] = NULL;
