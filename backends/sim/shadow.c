@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who touched which bytes. Memory that operations mention is cut into cells with one history each: the last write, the
- * reads since, and what is still enqueued. Two faults show in it:
+ * Who touched which bytes. Memory that operations have used is cut into cells with one history each: the last write and
+ * the reads since. Beside it stands what is enqueued and going to write. Two faults show in it:
  *
  *   a race   an operation runs on bytes that another stream's operation used, one of them writing, and nothing orders
  *            the two. Said by the later one, whichever order the seed gave.
@@ -9,13 +9,16 @@
  *            sum when it runs than when it was enqueued.
  *
  * Only what says its length is followed to its end: an argument of length 0 counts as one byte, because the device
- * cannot know which part of an allocation is meant. Sums of long ranges look at their two ends. */
+ * cannot know which part of an allocation is meant. Sums of long ranges look at their two ends.
+ *
+ * An operation costs some dozen steps a range, and as many for each cell in it: a range that is written becomes one cell,
+ * so that what was cut is paid for once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim.h"
 
-#define RONDO__SIM_CELLS_FIRST 64u
+#define RONDO__SIM_CELLS_RANGE 3u /* cells that a range may need: its own, and the rest of what it cuts at both ends */
 #define RONDO__SIM_SUM_END 32768u /* bytes summed at each end of a range */
 #define RONDO__SIM_TEXT 160u
 
@@ -80,76 +83,62 @@ static const char *sim_label_text(const rondo__sim_label *label, char *text, siz
 
 /* ------------------------------------------------------------------------------------------------------- cells */
 
-/* The first cell that ends behind the address. */
-static size_t sim_cell_find(const rondo__sim_device *device, uint64_t address) {
-    size_t low = 0, high = device->cell_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2u;
-        if (device->cells[middle].end <= address) low = middle + 1u;
-        else high = middle;
-    }
-    return low;
+static rondo__sim_cell *sim_cell_first(rondo__sim_device *device, uint64_t base, uint64_t end) {
+    return base < end ? (rondo__sim_cell *)(void *)rondo__sim_span_first(&device->cells, base, end) : NULL;
 }
 
+/* Puts cells by until there are so many beside those promised. */
 static bool sim_cell_reserve(rondo__sim_device *device, size_t more) {
-    const rondo_allocator *allocator = &device->host->allocator;
-    size_t capacity = device->cell_capacity ? device->cell_capacity : RONDO__SIM_CELLS_FIRST;
-    if (device->cell_count + more <= device->cell_capacity) return true;
-    while (capacity < device->cell_count + more) capacity *= 2u;
-    void *cells = allocator->reallocate(allocator->self, device->cells, device->cell_capacity * sizeof *device->cells,
-                                        capacity * sizeof *device->cells, 0);
-    if (!cells) return false;
-    device->cells = cells;
-    device->cell_capacity = capacity;
+    while (device->spare_count < device->promised + more) {
+        rondo__sim_cell *cell = rondo__sim_allocate(device, sizeof *cell, 0);
+        if (!cell) return false;
+        cell->span.right = (rondo__sim_span *)(void *)device->spare;
+        device->spare = cell;
+        device->spare_count++;
+    }
     return true;
 }
 
-static rondo__sim_cell *sim_cell_insert(rondo__sim_device *device, size_t at) {
-    rondo__sim_cell *cell = &device->cells[at];
-    memmove(cell + 1, cell, (device->cell_count - at) * sizeof *cell);
-    device->cell_count++;
+/* One that was put by, without history; there is one. */
+static rondo__sim_cell *sim_cell_take(rondo__sim_device *device, uint64_t base, uint64_t end) {
+    rondo__sim_cell *cell = device->spare;
+    device->spare = (rondo__sim_cell *)(void *)cell->span.right;
+    device->spare_count--;
+    *cell = (rondo__sim_cell){.span = {.base = base, .end = end}};
     return cell;
 }
 
-static void sim_cell_clear(rondo__sim_device *device, rondo__sim_cell *cell) {
+/* Its history is over. */
+static void sim_cell_drop(rondo__sim_device *device, rondo__sim_cell *cell) {
+    rondo__sim_span_remove(&device->cells, &cell->span);
     sim_label_release(device, cell->write);
-    cell->write = NULL;
-    for (uint32_t i = 0; i < RONDO__SIM_CELL_READS; i++) {
-        sim_label_release(device, cell->reads[i]);
-        cell->reads[i] = NULL;
-    }
+    for (uint32_t i = 0; i < RONDO__SIM_CELL_READS; i++) sim_label_release(device, cell->reads[i]);
+    cell->span.right = (rondo__sim_span *)(void *)device->spare;
+    device->spare = cell;
+    device->spare_count++;
 }
 
-/* Both halves remember the same. */
-static void sim_cell_split(rondo__sim_device *device, size_t at, uint64_t address) {
-    if (at >= device->cell_count || device->cells[at].base >= address) return;
-    rondo__sim_cell *cell = sim_cell_insert(device, at);
-    *cell = cell[1];
-    cell[0].end = cell[1].base = address;
-    if (cell->write) cell->write->references++;
+/* A cell that crosses the address becomes two that remember the same. There is a cell put by. */
+static void sim_cell_cut(rondo__sim_device *device, uint64_t address) {
+    rondo__sim_cell *cell = sim_cell_first(device, address, address + 1u);
+    if (!cell || cell->span.base == address) return;
+    rondo__sim_cell *rest = sim_cell_take(device, address, cell->span.end);
+    rondo__sim_span_remove(&device->cells, &cell->span);
+    cell->span.end = address;
+    rest->write = cell->write;
+    if (rest->write) rest->write->references++;
     for (uint32_t i = 0; i < RONDO__SIM_CELL_READS; i++) {
-        if (cell->reads[i]) cell->reads[i]->references++;
+        rest->reads[i] = cell->reads[i];
+        if (rest->reads[i]) rest->reads[i]->references++;
     }
+    rondo__sim_span_add(&device->cells, &cell->span);
+    rondo__sim_span_add(&device->cells, &rest->span);
 }
 
-/* Cuts so that cells cover [base, end) and none crosses its ends. */
-static rondo_status sim_cell_cover(rondo__sim_device *device, const sim_range *range) {
-    size_t at = sim_cell_find(device, range->base), last = sim_cell_find(device, range->end);
-    if (!sim_cell_reserve(device, last - at + 4u)) {
-        return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, DRIVER, "sim: no memory to remember who uses what");
-    }
-    sim_cell_split(device, at, range->base);
-    sim_cell_split(device, sim_cell_find(device, range->end - 1u), range->end);
-    at = sim_cell_find(device, range->base);
-    for (uint64_t address = range->base; address < range->end; at++) {
-        uint64_t next = at < device->cell_count ? device->cells[at].base : range->end;
-        if (next > address) {
-            if (next > range->end) next = range->end;
-            *sim_cell_insert(device, at) = (rondo__sim_cell){.base = address, .end = next};
-        }
-        address = device->cells[at].end;
-    }
-    return RONDO_OK;
+static bool sim_cell_is_like(const rondo__sim_cell *one, const rondo__sim_cell *two) {
+    bool like = one->write == two->write;
+    for (uint32_t i = 0; i < RONDO__SIM_CELL_READS; i++) like = like && one->reads[i] == two->reads[i];
+    return like;
 }
 
 /* -------------------------------------------------------------------------------------------------------- sums */
@@ -180,12 +169,8 @@ static bool sim_is_readable(const rondo__sim_device *device, const sim_range *ra
 }
 
 /* Whoever is enqueued and writes there has a right to. */
-static bool sim_is_quiet(const rondo__sim_device *device, const sim_range *range) {
-    for (size_t i = sim_cell_find(device, range->base); i < device->cell_count && device->cells[i].base < range->end;
-         i++) {
-        if (device->cells[i].pending_writes) return false;
-    }
-    return true;
+static bool sim_is_quiet(rondo__sim_device *device, const sim_range *range) {
+    return !rondo__sim_span_first(&device->pending, range->base, range->end);
 }
 
 /* --------------------------------------------------------------------------------------------- enter and leave */
@@ -210,12 +195,15 @@ rondo_status rondo__sim_shadow_enter(rondo__sim_device *device, rondo__sim_opera
     uint64_t tracked = 0;
     if (!sim_is_followed(device, operation)) return RONDO_OK;
     rondo_status status = sim_label_make(device, operation, slot, time);
-    for (uint32_t i = 0; !status && sim_range_at(operation, i, &range); i++) {
-        if (!sim_is_tracked(device, operation, &range)) continue;
-        status = sim_cell_cover(device, &range);
-        tracked |= (uint64_t)1 << i;
-    }
     if (status) return status;
+    for (uint32_t i = 0; sim_range_at(operation, i, &range); i++) {
+        if (sim_is_tracked(device, operation, &range)) tracked |= (uint64_t)1 << i;
+    }
+    size_t need = (size_t)__builtin_popcountll(tracked) * RONDO__SIM_CELLS_RANGE;
+    if (!sim_cell_reserve(device, need)) {
+        return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, DRIVER, "sim: no memory to remember who uses what");
+    }
+    device->promised += need;
     for (uint32_t i = 0; device->settings.sums && sim_range_at(operation, i, &range); i++) {
         bool sums = (tracked >> i & 1u) && range.reads && sim_is_readable(device, &range);
         if (!sums || !sim_is_quiet(device, &range)) continue;
@@ -224,12 +212,9 @@ rondo_status rondo__sim_shadow_enter(rondo__sim_device *device, rondo__sim_opera
     }
     operation->tracked = tracked;
     for (uint32_t i = 0; sim_range_at(operation, i, &range); i++) {
-        if (!(tracked >> i & 1u)) continue;
-        for (size_t c = sim_cell_find(device, range.base); c < device->cell_count && device->cells[c].base < range.end;
-             c++) {
-            device->cells[c].pending++;
-            device->cells[c].pending_writes += range.writes;
-        }
+        if (!(tracked >> i & 1u) || !range.writes) continue;
+        operation->writes[i] = (rondo__sim_span){.base = range.base, .end = range.end};
+        rondo__sim_span_add(&device->pending, &operation->writes[i]);
     }
     return RONDO_OK;
 }
@@ -251,24 +236,57 @@ static void sim_cell_read(rondo__sim_device *device, rondo__sim_cell *cell, cons
     label->references++;
 }
 
+/* The range has one history, which this write begins. */
+static void sim_note_write(rondo__sim_device *device, const rondo__sim_operation *operation, const sim_range *range) {
+    rondo__sim_cell *cell;
+    while ((cell = sim_cell_first(device, range->base, range->end))) sim_cell_drop(device, cell);
+    cell = sim_cell_take(device, range->base, range->end);
+    cell->write = operation->label;
+    cell->write->references++;
+    rondo__sim_span_add(&device->cells, &cell->span);
+}
+
+/* Bytes that nobody had used. Where there is no memory for more cells than were promised, this read is not remembered. */
+static void sim_note_first_read(rondo__sim_device *device, const rondo__sim_operation *operation, uint64_t base,
+                                uint64_t end) {
+    if (base >= end || !sim_cell_reserve(device, 1)) return;
+    rondo__sim_cell *cell = sim_cell_take(device, base, end);
+    sim_cell_read(device, cell, operation);
+    rondo__sim_span_add(&device->cells, &cell->span);
+}
+
+/* Neighbours that have come to remember the same are one again. */
+static void sim_note_read(rondo__sim_device *device, const rondo__sim_operation *operation, const sim_range *range) {
+    uint64_t at = range->base;
+    rondo__sim_cell *cell, *last = NULL;
+    while ((cell = sim_cell_first(device, at, range->end))) {
+        if (at < cell->span.base) last = NULL;
+        sim_note_first_read(device, operation, at, cell->span.base);
+        sim_cell_read(device, cell, operation);
+        at = cell->span.end;
+        if (!last || !sim_cell_is_like(last, cell)) {
+            last = cell;
+            continue;
+        }
+        sim_cell_drop(device, cell);
+        rondo__sim_span_remove(&device->cells, &last->span);
+        last->span.end = at;
+        rondo__sim_span_add(&device->cells, &last->span);
+    }
+    sim_note_first_read(device, operation, at, range->end);
+}
+
 void rondo__sim_shadow_leave(rondo__sim_device *device, rondo__sim_operation *operation, bool executed) {
     sim_range range;
     for (uint32_t i = 0; operation->tracked && sim_range_at(operation, i, &range); i++) {
         if (!(operation->tracked >> i & 1u)) continue;
-        for (size_t c = sim_cell_find(device, range.base); c < device->cell_count && device->cells[c].base < range.end;
-             c++) {
-            rondo__sim_cell *cell = &device->cells[c];
-            cell->pending--;
-            cell->pending_writes -= range.writes;
-            if (!executed) continue;
-            if (range.writes) {
-                sim_cell_clear(device, cell);
-                cell->write = operation->label;
-                operation->label->references++;
-            } else {
-                sim_cell_read(device, cell, operation);
-            }
-        }
+        if (range.writes) rondo__sim_span_remove(&device->pending, &operation->writes[i]);
+        device->promised -= RONDO__SIM_CELLS_RANGE;
+        if (!executed || !device->settings.races) continue;
+        sim_cell_cut(device, range.base);
+        sim_cell_cut(device, range.end);
+        if (range.writes) sim_note_write(device, operation, &range);
+        else sim_note_read(device, operation, &range);
     }
     sim_label_release(device, operation->label);
     operation->label = NULL;
@@ -277,30 +295,32 @@ void rondo__sim_shadow_leave(rondo__sim_device *device, rondo__sim_operation *op
 /* ------------------------------------------------------------------------------------------------------- check */
 
 static rondo_status sim_race(const rondo__sim_device *device, const rondo__sim_operation *operation,
-                             const rondo__sim_cell *cell, const rondo__sim_label *other, bool writes, bool wrote) {
+                             const sim_range *range, const rondo__sim_cell *cell, const rondo__sim_label *other,
+                             bool wrote) {
     char one[RONDO__SIM_TEXT], two[RONDO__SIM_TEXT];
+    uint64_t base = range->base > cell->span.base ? range->base : cell->span.base;
+    uint64_t end = range->end < cell->span.end ? range->end : cell->span.end;
     return RONDO_PLUGIN_FAIL(
         device->host, KERNEL_FAILED, MEMORY,
         "sim: race: %s %s %llu bytes at 0x%llx, which %s %s, and nothing orders the two: record an event behind one and "
         "let the other's stream wait for it",
-        sim_label_text(operation->label, one, sizeof one), writes ? "writes" : "reads",
-        (unsigned long long)(cell->end - cell->base), (unsigned long long)cell->base,
-        sim_label_text(other, two, sizeof two), wrote ? "wrote" : "reads");
+        sim_label_text(operation->label, one, sizeof one), range->writes ? "writes" : "reads",
+        (unsigned long long)(end - base), (unsigned long long)base, sim_label_text(other, two, sizeof two),
+        wrote ? "wrote" : "reads");
 }
 
-static rondo_status sim_check_races(const rondo__sim_device *device, const rondo__sim_operation *operation,
+static rondo_status sim_check_races(rondo__sim_device *device, const rondo__sim_operation *operation,
                                     const sim_range *range) {
     uint32_t slot = operation->label->slot;
-    for (size_t c = sim_cell_find(device, range->base); c < device->cell_count && device->cells[c].base < range->end;
-         c++) {
-        const rondo__sim_cell *cell = &device->cells[c];
+    const rondo__sim_cell *cell = NULL;
+    for (uint64_t at = range->base; (cell = sim_cell_first(device, at, range->end)); at = cell->span.end) {
         if (cell->write && !rondo__sim_order_before(cell->write, slot, operation->clock)) {
-            return sim_race(device, operation, cell, cell->write, range->writes, true);
+            return sim_race(device, operation, range, cell, cell->write, true);
         }
         for (uint32_t i = 0; range->writes && i < RONDO__SIM_CELL_READS; i++) {
             const rondo__sim_label *read = cell->reads[i];
             if (!read || rondo__sim_order_before(read, slot, operation->clock)) continue;
-            return sim_race(device, operation, cell, read, true, false);
+            return sim_race(device, operation, range, cell, read, false);
         }
     }
     return RONDO_OK;
@@ -326,7 +346,7 @@ static rondo_status sim_check_sum(const rondo__sim_device *device, const rondo__
                              text, part, bytes, pinned ? "pinned host" : "device", base);
 }
 
-rondo_status rondo__sim_shadow_check(const rondo__sim_device *device, const rondo__sim_operation *operation) {
+rondo_status rondo__sim_shadow_check(rondo__sim_device *device, const rondo__sim_operation *operation) {
     sim_range range;
     rondo_status status = RONDO_OK;
     for (uint32_t i = 0; operation->tracked && !status && sim_range_at(operation, i, &range); i++) {
@@ -339,30 +359,33 @@ rondo_status rondo__sim_shadow_check(const rondo__sim_device *device, const rond
 
 /* -------------------------------------------------------------------------------------------------- forgetting */
 
+/* Where there is no memory to cut, what crosses an end is forgotten too. */
 void rondo__sim_shadow_forget(rondo__sim_device *device, uint64_t address, uint64_t bytes) {
-    size_t first = sim_cell_find(device, address), to = first;
-    for (size_t i = first; i < device->cell_count; i++) {
-        rondo__sim_cell *cell = &device->cells[i];
-        if (cell->base >= address + bytes && to == i) return;
-        if (cell->base >= address && cell->end <= address + bytes) {
-            sim_cell_clear(device, cell);
-            if (!cell->pending) continue;
-        }
-        device->cells[to++] = *cell;
+    rondo__sim_cell *cell;
+    if (sim_cell_reserve(device, 2)) {
+        sim_cell_cut(device, address);
+        sim_cell_cut(device, address + bytes);
     }
-    device->cell_count = to;
+    while ((cell = sim_cell_first(device, address, address + bytes))) sim_cell_drop(device, cell);
+}
+
+static void sim_forget_all(rondo__sim_device *device) {
+    while (device->cells.root) sim_cell_drop(device, (rondo__sim_cell *)(void *)device->cells.root);
 }
 
 void rondo__sim_shadow_settle(rondo__sim_device *device) {
-    if (!device->cell_count || device->executing || !rondo__sim_order_host_saw_all(device)) return;
+    if (!device->cells.root || device->executing || !rondo__sim_order_host_saw_all(device)) return;
     for (const rondo__sim_stream *stream = device->streams; stream; stream = stream->next) {
         if (stream->first) return;
     }
-    for (size_t i = 0; i < device->cell_count; i++) sim_cell_clear(device, &device->cells[i]);
-    device->cell_count = 0;
+    sim_forget_all(device);
 }
 
 void rondo__sim_shadow_close(rondo__sim_device *device) {
-    for (size_t i = 0; i < device->cell_count; i++) sim_cell_clear(device, &device->cells[i]);
-    rondo__sim_release(device, device->cells, device->cell_capacity * sizeof *device->cells, 0);
+    sim_forget_all(device);
+    while (device->spare) {
+        rondo__sim_cell *cell = device->spare;
+        device->spare = (rondo__sim_cell *)(void *)cell->span.right;
+        rondo__sim_release(device, cell, sizeof *cell, 0);
+    }
 }

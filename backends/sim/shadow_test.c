@@ -291,13 +291,14 @@ static bool naive_race(const work *one, const work *two, int first) {
     return !two->after[first] && one->begin < two->end && two->begin < one->end && (one->writes || two->writes);
 }
 
-static bool random_story(rondo_test *t, const world *w, uint64_t random) {
+/* `count` calls on `places` of eight bytes. */
+static bool random_story(rondo_test *t, const world *w, uint64_t random, int count, unsigned places) {
     static work all[WORK];
     rondo_stream *streams[] = {w->one, w->two, w->three};
     bool known[3][WORK] = {{false}}, recorded[WORK] = {false}, race = false;
-    for (int i = 0; i < WORK; i++) {
+    for (int i = 0; i < count; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        int s = (int)((random >> 33) % 3u), begin = (int)((random >> 36) % 200u), dice = (int)((random >> 50) % 8u);
+        int s = (int)((random >> 33) % 3u), begin = (int)((random >> 36) % places), dice = (int)((random >> 50) % 8u);
         if (dice < 3) {
             T_OK(t, rondo_event_record(w->event, streams[s]));
             memcpy(recorded, known[s], sizeof recorded);
@@ -317,10 +318,11 @@ static bool random_story(rondo_test *t, const world *w, uint64_t random) {
 
 static void test_against_the_plainest_way(rondo_test *t) {
     int races = 0, clean = 0;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 1600; i++) {
         world w;
         world_seed(t, i, &w);
-        bool want = random_story(t, &w, (uint64_t)i * 77u + 5u), got = false;
+        bool sparse = i % 4 == 0, got = false; /* few calls close together: one race, if there is one, hides no other */
+        bool want = random_story(t, &w, (uint64_t)i * 77u + 5u, sparse ? WORK : 6, sparse ? 200u : 6u);
         rondo_stream *streams[] = {w.one, w.two, w.three};
         for (int s = 0; s < 3; s++) {
             rondo_status status = rondo_stream_synchronize(streams[s]);
@@ -333,6 +335,27 @@ static void test_against_the_plainest_way(rondo_test *t) {
         world_close(t, &w);
     }
     T_TRUE(t, races > 20 && clean > 20);
+}
+
+/* What is given out anew has no history, but only that. The work runs without the host's knowing: another stream is asked. */
+static void test_memory_given_out_anew(rondo_test *t) {
+    static const char *const parts[] = {"race", "call 'old'", "call 'beside'", NULL};
+    for (int beside = 0; beside < 3; beside++) { /* nothing, what comes before, what comes behind */
+        world w;
+        bool done = false;
+        int ran = 0;
+        world_open(t, NULL, &w);
+        T_OK(t, use(w.one, "old", w.a, 300, RONDO_ACCESS_WRITE));
+        while (!rondo__sim_stream_is_done(w.one->handle)) {
+            T_OK(t, rondo_stream_host_call(w.two, host_count, &ran));
+            T_OK(t, rondo_stream_query(w.two, &done));
+        }
+        w.device->table->memory->on_reuse(w.device->handle, (uint64_t)(uintptr_t)w.a + 100u, 100, true);
+        T_OK(t, use(w.two, "new", w.a + 100, 100, RONDO_ACCESS_WRITE));
+        if (beside) T_OK(t, use(w.three, "beside", w.a + (beside == 1 ? 99 : 200), 1, RONDO_ACCESS_READ));
+        expect(t, &w, beside ? parts : NULL);
+        world_close(t, &w);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- sums */
@@ -474,6 +497,86 @@ static void test_long_queues(rondo_test *t) {
     world_close(t, &w);
 }
 
+static uint64_t steps_of(const world *w) {
+    const rondo__sim_device *device = w->device->handle;
+    return device->cells.steps + device->pending.steps;
+}
+
+/* A chain of calls, enqueued before any runs: each reads what the one before wrote, from the end of the memory to its
+ * start or all over it, and now and then one writes the whole. What it costs to look after. */
+static uint64_t chain_steps(rondo_test *t, uint64_t nodes, bool scattered) {
+    world w;
+    void *memory = NULL;
+    world_open(t, "memory=64000000", &w);
+    T_OK(t, rondo_memory_allocate(w.device, nodes * 8u, &memory));
+    uint64_t before = steps_of(&w), last = 0;
+    for (uint64_t i = 0; i < nodes; i++) {
+        uint64_t place = scattered ? i * 7919u % nodes : nodes - 1u - i;
+        rondo_argument arguments[] = {{(uint64_t)(uintptr_t)memory + last * 8u, 8, RONDO_ACCESS_READ, 0},
+                                      {(uint64_t)(uintptr_t)memory + place * 8u, 8, RONDO_ACCESS_WRITE, 0}};
+        rondo_call call = RONDO_CALL_INIT;
+        call.kernel.function = kernel_nothing;
+        call.arguments = arguments;
+        call.argument_count = 2;
+        call.name = "link";
+        T_OK(t, rondo_stream_launch(w.one, &call));
+        if (i % (nodes / 4u) == 0) T_OK(t, use(w.one, "whole", memory, nodes * 8u, RONDO_ACCESS_BOTH));
+        last = place;
+    }
+    expect(t, &w, NULL);
+    uint64_t steps = steps_of(&w) - before;
+    T_OK(t, rondo_memory_free(w.device, memory));
+    world_close(t, &w);
+    return steps;
+}
+
+static void test_the_cost_of_a_chain(rondo_test *t) {
+    for (int scattered = 0; scattered < 2; scattered++) {
+        uint64_t few = chain_steps(t, 10000, scattered), many = chain_steps(t, 80000, scattered);
+        T_TRUE(t, few > 10000);         /* something was looked at */
+        T_TRUE(t, few < 10000u * 400u); /* a node: four ranges added, asked for and removed, of some 20 steps each */
+        T_TRUE(t, many < few * 8u * 3u / 2u);
+    }
+}
+
+/* What was read in many parts is one again when it is read as a whole, and costs no more than if it had always been. */
+static void test_the_cost_of_parts(rondo_test *t) {
+    enum { PARTS = 2000 };
+    world w;
+    void *memory = NULL;
+    world_open(t, NULL, &w);
+    T_OK(t, rondo_memory_allocate(w.device, PARTS * 8u, &memory));
+    T_OK(t, use(w.one, "whole", memory, PARTS * 8u, RONDO_ACCESS_WRITE));
+    uint64_t before = steps_of(&w);
+    for (uint64_t i = 0; i < PARTS; i++) {
+        T_OK(t, use(w.one, "part", (unsigned char *)memory + i * 8u, 8, RONDO_ACCESS_READ));
+    }
+    for (uint64_t i = 0; i < PARTS; i++) T_OK(t, use(w.one, "whole", memory, PARTS * 8u, RONDO_ACCESS_READ));
+    expect(t, &w, NULL);
+    T_TRUE(t, steps_of(&w) - before < PARTS * 400u);
+    T_OK(t, rondo_memory_free(w.device, memory));
+    world_close(t, &w);
+}
+
+/* What nothing orders with a long chain is told, by both names, whenever it runs. */
+static void test_a_race_with_a_chain(rondo_test *t) {
+    static const char *const parts[] = {"race", "call 'other'", "call 'link'", "nothing orders the two", NULL};
+    for (int seed = 0; seed < SEEDS; seed++) {
+        world w;
+        void *memory = NULL;
+        world_seed(t, seed, &w);
+        T_OK(t, rondo_memory_allocate(w.device, 8000, &memory));
+        for (uint64_t i = 0; i < 1000; i++) {
+            T_OK(t, use(w.one, "link", (unsigned char *)memory + (999u - i) * 8u, 8, RONDO_ACCESS_WRITE));
+            if (i == 300) T_OK(t, use(w.two, "other", (unsigned char *)memory + 3996, 8, RONDO_ACCESS_READ));
+            if (i == 600) T_OK(t, use(w.one, "link", memory, 8000, RONDO_ACCESS_READ));
+        }
+        expect(t, &w, parts);
+        T_OK(t, rondo_memory_free(w.device, memory));
+        world_close(t, &w);
+    }
+}
+
 RONDO_TEST_MAIN(T_PLAIN(test_unordered_writes), T_PLAIN(test_neighbours_and_readers_are_free),
                 T_PLAIN(test_events_order), T_PLAIN(test_an_event_orders_what_came_before_it),
                 T_PLAIN(test_every_reader_counts), T_PLAIN(test_hosts_orders),
@@ -482,4 +585,6 @@ RONDO_TEST_MAIN(T_PLAIN(test_unordered_writes), T_PLAIN(test_neighbours_and_read
                 T_PLAIN(test_replays_race_by_name), T_PLAIN(test_races_off), T_PLAIN(test_against_the_plainest_way),
                 T_PLAIN(test_a_write_behind_a_calls_back), T_PLAIN(test_a_replays_input_written_meanwhile),
                 T_PLAIN(test_pinned_memory_stays_until_the_copy), T_PLAIN(test_enqueued_writers_may_write),
-                T_PLAIN(test_sums_of_long_ranges_look_at_the_ends), T_PLAIN(test_sums_off), T_PLAIN(test_long_queues))
+                T_PLAIN(test_sums_of_long_ranges_look_at_the_ends), T_PLAIN(test_sums_off), T_PLAIN(test_long_queues),
+                T_PLAIN(test_memory_given_out_anew), T_PLAIN(test_the_cost_of_a_chain), T_PLAIN(test_the_cost_of_parts),
+                T_PLAIN(test_a_race_with_a_chain))

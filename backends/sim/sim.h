@@ -10,6 +10,7 @@
  *   event.c     points in streams that others wait for
  *   order.c     what is known to come before what: a clock a stream
  *   shadow.c    who touched which bytes: races, and writes behind a call's back
+ *   span.c      which ranges touch a given one
  *   settings.c  what is asked for when a device is opened
  *   fault.c     the tables that the core sees: every entry counts its calls and fails when asked to
  *   mutations.c, mutations_work.c, mutations_order.c
@@ -123,12 +124,25 @@ typedef struct rondo__sim_label {
     char name[];
 } rondo__sim_label;
 
+/* [base, end) among others, never empty. */
+typedef struct rondo__sim_span {
+    uint64_t base, end;
+    uint64_t highest; /* end of it and all below it in the tree */
+    struct rondo__sim_span *left, *right;
+    uint32_t priority, reserved;
+} rondo__sim_span;
+
+typedef struct rondo__sim_spans {
+    rondo__sim_span *root;
+    uint64_t random;
+    uint64_t steps; /* nodes visited so far: what it costs, for tests */
+} rondo__sim_spans;
+
 /* Bytes with one history. Reads that come before another kept read are not kept: who comes after the later one comes
  * after both. */
 #define RONDO__SIM_CELL_READS 4u
 typedef struct rondo__sim_cell {
-    uint64_t base, end;
-    uint32_t pending, pending_writes; /* operations that are enqueued */
+    rondo__sim_span span; /* first */
     rondo__sim_label *write, *reads[RONDO__SIM_CELL_READS];
 } rondo__sim_cell;
 
@@ -183,10 +197,12 @@ typedef struct rondo__sim_operation {
     const char *name; /* never null */
     rondo__sim_clock *clock;
     rondo__sim_label *label;
-    uint64_t tracked, summed; /* bit i: range i is in the shadow, has a sum */
-    uint64_t *sums;           /* of the ranges; null for those that have none */
-    uint64_t own_sum;         /* a copy's */
-    uint64_t pinned;          /* a copy's source when it is pinned host memory, else 0 */
+    uint64_t tracked, summed;      /* bit i: range i is in the shadow, has a sum */
+    uint64_t *sums;                /* of the ranges; null for those that have none */
+    rondo__sim_span *writes;       /* of the ranges: those that it is going to write are in the device's tree */
+    uint64_t own_sum;              /* a copy's */
+    rondo__sim_span own_writes[2]; /* a copy's or fill's */
+    uint64_t pinned;               /* a copy's source when it is pinned host memory, else 0 */
 } rondo__sim_operation;
 
 typedef struct rondo__sim_stream {
@@ -225,9 +241,11 @@ struct rondo__sim_device {
     bool *slot_used;
     uint32_t slot_count;
     uint64_t host_version;
-    /* shadow.c: sorted by base, disjoint */
-    rondo__sim_cell *cells;
-    size_t cell_count, cell_capacity;
+    /* shadow.c */
+    rondo__sim_spans cells;       /* of rondo__sim_cell, which do not overlap */
+    rondo__sim_spans pending;     /* what is enqueued is going to write there */
+    rondo__sim_cell *spare;       /* by span.right */
+    size_t spare_count, promised; /* promised: to what is enqueued, at most spare_count */
     rondo__sim_settings settings; /* constant */
     rondo__sim_calls calls;
     rondo__sim_calls *plugin_calls;
@@ -312,7 +330,7 @@ void rondo__sim_order_close(rondo__sim_device *device);
 /* shadow.c */
 rondo_status rondo__sim_shadow_enter(rondo__sim_device *device, rondo__sim_operation *operation, uint32_t slot,
                                      uint64_t time);
-rondo_status rondo__sim_shadow_check(const rondo__sim_device *device, const rondo__sim_operation *operation);
+rondo_status rondo__sim_shadow_check(rondo__sim_device *device, const rondo__sim_operation *operation);
 void rondo__sim_shadow_leave(rondo__sim_device *device, rondo__sim_operation *operation, bool executed);
 /* Whose life is over: nobody's history. */
 void rondo__sim_shadow_forget(rondo__sim_device *device, uint64_t address, uint64_t bytes);
@@ -321,6 +339,12 @@ void rondo__sim_shadow_settle(rondo__sim_device *device);
 void rondo__sim_shadow_close(rondo__sim_device *device);
 /* Whether [address, address + bytes) is pinned host memory of the device. */
 bool rondo__sim_range_is_pinned(const rondo__sim_device *device, uint64_t address, uint64_t bytes);
+
+/* span.c. The memory is the caller's. */
+void rondo__sim_span_add(rondo__sim_spans *spans, rondo__sim_span *span);
+void rondo__sim_span_remove(rondo__sim_spans *spans, const rondo__sim_span *span);
+/* The first of those that touch [base, end), by where they begin; null: none does. */
+rondo__sim_span *rondo__sim_span_first(rondo__sim_spans *spans, uint64_t base, uint64_t end);
 
 /* Entries of the stream table that event.c has. */
 rondo_status rondo__sim_event_create(void *device, void **out_event);

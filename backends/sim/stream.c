@@ -72,6 +72,7 @@ rondo_status rondo__sim_operation_make(rondo__sim_device *device, rondo__sim_kin
     operation->kind = kind;
     operation->size = size;
     operation->name = "";
+    operation->writes = operation->own_writes;
     *out_operation = operation;
     return RONDO_OK;
 }
@@ -98,12 +99,13 @@ static rondo_status sim_stream_enter(const rondo__sim_stream *stream, const char
     return status;
 }
 
-/* Behind the operation: words, arguments, sums, name. */
+/* Behind the operation: words, arguments, sums, writes, name. */
 static void sim_fill_launch(rondo__sim_operation *operation, const rondo_call *call, size_t name_size) {
     uint64_t *words = (uint64_t *)(void *)(operation + 1);
     rondo_argument *arguments = (rondo_argument *)(void *)(words + call->argument_count);
     uint64_t *sums = (uint64_t *)(void *)(arguments + call->argument_count);
-    char *name = (char *)(sums + call->argument_count);
+    rondo__sim_span *writes = (rondo__sim_span *)(void *)(sums + call->argument_count);
+    char *name = (char *)(writes + call->argument_count);
     for (uint32_t i = 0; i < call->argument_count; i++) {
         words[i] = call->arguments[i].word;
         arguments[i] = call->arguments[i];
@@ -114,6 +116,7 @@ static void sim_fill_launch(rondo__sim_operation *operation, const rondo_call *c
     operation->words = words;
     operation->arguments = arguments;
     operation->sums = sums;
+    operation->writes = writes;
     if (name_size) operation->name = name;
 }
 
@@ -121,7 +124,8 @@ static rondo_status sim_launch(void *self, const rondo_call *call) {
     rondo__sim_stream *stream = self;
     rondo__sim_operation *operation = NULL;
     size_t name_size = call->name ? strlen(call->name) + 1u : 0;
-    size_t extra = call->argument_count * (2u * sizeof(uint64_t) + sizeof(rondo_argument)) + name_size;
+    size_t argument = 2u * sizeof(uint64_t) + sizeof(rondo_argument) + sizeof(rondo__sim_span);
+    size_t extra = call->argument_count * argument + name_size;
     rondo_status status = sim_stream_enter(stream, "launch");
     if (status) return status;
     status = rondo__sim_operation_make(stream->device, RONDO__SIM_LAUNCH, extra, &operation);
