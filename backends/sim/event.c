@@ -11,6 +11,13 @@ void rondo__sim_marker_release(rondo__sim_device *device, rondo__sim_marker *mar
     rondo__sim_release(device, marker, sizeof *marker, 0);
 }
 
+bool rondo__sim_marker_is_failed(const rondo__sim_device *device, const rondo__sim_marker *marker) {
+    const rondo__sim_stream *stream = device->streams;
+    if (!marker->failure || marker->failure == RONDO__SIM_FAILURE_NEVER_TOLD) return marker->failure != 0;
+    while (stream && stream->failure_number != marker->failure) stream = stream->next;
+    return stream != NULL;
+}
+
 rondo_status rondo__sim_event_create(void *self, void **out_event) {
     rondo__sim_device *device = self;
     rondo__sim_event *event = rondo__sim_allocate(device, sizeof *event, 0);
@@ -44,7 +51,7 @@ static rondo_status sim_event_enqueue_record(rondo__sim_event *event, rondo__sim
     operation->marker = marker;
     status = rondo__sim_order_snapshot(stream, &marker->clock);
     if (status) {
-        rondo__sim_operation_finish(device, operation, true);
+        rondo__sim_operation_finish(device, operation, RONDO__SIM_FAILURE_NEVER_TOLD);
         return status;
     }
     status = rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
@@ -72,9 +79,10 @@ static rondo_status sim_event_enqueue_wait(rondo__sim_event *event, rondo__sim_s
     if (status) return status;
     operation->marker = event->last;
     operation->marker->references++;
+    operation->forgiven = event->last->failure && !rondo__sim_marker_is_failed(event->device, event->last);
     status = rondo__sim_order_join(stream, event->last->clock);
     if (!status) return rondo__sim_push(stream, operation, RONDO__SIM_COUNT_EVENTS);
-    rondo__sim_operation_finish(event->device, operation, true);
+    rondo__sim_operation_finish(event->device, operation, RONDO__SIM_FAILURE_NEVER_TOLD);
     return status;
 }
 
@@ -109,7 +117,7 @@ rondo_status rondo__sim_event_synchronize(void *handle) {
     while (goes_on && marker && !marker->done) goes_on = rondo__sim_step(device);
     if (!goes_on) {
         status = RONDO_PLUGIN_FAIL(device->host, INTERNAL, DRIVER, "sim: the streams wait for each other");
-    } else if (marker && marker->failed) {
+    } else if (marker && rondo__sim_marker_is_failed(device, marker)) {
         status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER,
                                    "sim: the work before the event failed: "
                                    "synchronize its stream to see how");

@@ -26,7 +26,7 @@ static void mutant_before_step(rondo__sim_device *device) {
     if (!RONDO__SIM_IS(device, WAIT_FAILED)) return;
     for (rondo__sim_stream *stream = device->streams; stream; stream = stream->next) {
         for (rondo__sim_operation *operation = stream->first; operation; operation = operation->next) {
-            if (operation->kind == RONDO__SIM_WAIT) operation->marker->failed = false;
+            if (operation->kind == RONDO__SIM_WAIT) operation->marker->failure = 0;
         }
     }
 }
@@ -74,7 +74,7 @@ static void mutant_forget_last(rondo__sim_stream *stream) {
     if (last && rondo__sim_mutant_is_work(last)) {
         *link = NULL;
         stream->end = link;
-        rondo__sim_operation_finish(stream->device, last, true);
+        rondo__sim_operation_finish(stream->device, last, RONDO__SIM_FAILURE_NEVER_TOLD);
     }
     (void)pthread_mutex_unlock(&stream->device->mutex);
 }

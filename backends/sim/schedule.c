@@ -111,23 +111,23 @@ static rondo_status sim_run(const rondo__sim_device *device, const rondo__sim_op
     return RONDO_OK;
 }
 
-void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation *operation, bool failed) {
+void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation *operation, uint64_t failure) {
     if (operation->kind == RONDO__SIM_RECORD) {
         operation->marker->done = true;
-        operation->marker->failed = failed;
+        operation->marker->failure = failure;
     }
     rondo__sim_marker_release(device, operation->marker);
-    rondo__sim_shadow_leave(device, operation, !failed);
+    rondo__sim_shadow_leave(device, operation, !failure);
     rondo__sim_clock_release(device, operation->clock);
     rondo__sim_release(device, operation, operation->size, 0);
 }
 
 /* Work that follows a failure in its stream is dropped until the stream is synchronised; a stream that waits for it has
- * failed too, since what it waits for was never made. */
+ * failed too, since what it waits for was never made. Once that was told, whoever waits anew knows what they do. */
 static void sim_execute(rondo__sim_device *device, rondo__sim_stream *stream, rondo__sim_operation *operation) {
     bool work = operation->kind != RONDO__SIM_RECORD && operation->kind != RONDO__SIM_WAIT;
     rondo_status status = RONDO_OK;
-    if (operation->kind == RONDO__SIM_WAIT && operation->marker->failed && !stream->failure) {
+    if (operation->kind == RONDO__SIM_WAIT && operation->marker->failure && !operation->forgiven && !stream->failure) {
         status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER,
                                    "sim: the stream waits for an event whose work "
                                    "failed: synchronize the event's stream to see how");
@@ -147,8 +147,11 @@ static void sim_execute(rondo__sim_device *device, rondo__sim_stream *stream, ro
             (void)pthread_cond_broadcast(&device->idle);
         }
     }
-    if (status) stream->failure = status;
-    rondo__sim_operation_finish(device, operation, stream->failure != RONDO_OK);
+    if (status) {
+        stream->failure = status;
+        stream->failure_number = ++device->failures;
+    }
+    rondo__sim_operation_finish(device, operation, stream->failure ? stream->failure_number : 0);
 }
 
 bool rondo__sim_step(rondo__sim_device *device) {

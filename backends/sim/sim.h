@@ -159,7 +159,8 @@ typedef struct rondo__sim_blocks {
 /* A record of an event: one each time, so that a wait means the record before it and no other. */
 typedef struct rondo__sim_marker {
     uint32_t references;
-    bool done, failed;
+    bool done;
+    uint64_t failure; /* the number of the failure that its stream had; 0: none */
     rondo__sim_clock *clock;
 } rondo__sim_marker;
 
@@ -192,6 +193,7 @@ typedef struct rondo__sim_operation {
     rondo_copy_kind direction;
     uint8_t value;
     rondo__sim_marker *marker;
+    bool forgiven; /* a wait: the work it is for had failed, and that had been told, before it was enqueued */
     const uint64_t *words;
     const rondo_argument *arguments;
     const char *name; /* never null */
@@ -212,6 +214,7 @@ typedef struct rondo__sim_stream {
     bool running;                       /* one of its operations is being run */
     bool capturing;
     rondo_status failure; /* the first since the last synchronise; what follows is dropped */
+    uint64_t failure_number;
     uint64_t dropped;
     uint32_t slot;
     uint64_t time;           /* operations so far, by all streams that had the slot */
@@ -235,6 +238,7 @@ struct rondo__sim_device {
     uint64_t quarantined;       /* bytes */
     rondo__sim_stream *streams; /* in order of creation */
     uint64_t counts[RONDO__SIM_COUNT_OF];
+    uint64_t failures; /* so far, each a number */
     rondo__sim_blocks pinned;
     /* order.c: slots of streams, and how far the host has seen each */
     uint64_t *slot_times, *host_times;
@@ -295,8 +299,11 @@ void rondo__sim_memory_close(rondo__sim_device *device);
 /* Runs one operation of some stream that can go on, or waits for the one that another thread runs. False: nothing can
  * go on and nothing runs. */
 bool rondo__sim_step(rondo__sim_device *device);
-/* The operation is over, run or dropped. */
-void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation *operation, bool failed);
+/* The operation is over; failure: 0 when it ran, the number of why it was dropped, RONDO__SIM_FAILURE_NEVER_TOLD. */
+#define RONDO__SIM_FAILURE_NEVER_TOLD UINT64_MAX
+void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation *operation, uint64_t failure);
+/* Whether the work before the record failed and no synchronise has told it. */
+bool rondo__sim_marker_is_failed(const rondo__sim_device *device, const rondo__sim_marker *marker);
 static inline bool rondo__sim_stream_is_done(const rondo__sim_stream *stream) {
     return !stream->first && !stream->running;
 }

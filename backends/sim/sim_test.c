@@ -444,6 +444,34 @@ static void test_who_waits_for_failed_work_fails(rondo_test *t) {
     T_EQ(t, ran, 1);
 }
 
+/* What was enqueued before the failure was told has failed too, whenever it runs; what is enqueued after it has not. */
+static void test_a_failure_that_was_told_is_over(rondo_test *t) {
+    for (int later_too = 0; later_too < 2; later_too++) {
+        rondo_device *device = open_device(t, NULL);
+        rondo_stream *a = open_stream(t, device), *b = open_stream(t, device), *c = open_stream(t, device);
+        rondo_event *event = open_event(t, device);
+        int ran = 0, early = 0;
+        bool done = false;
+        T_OK(t, launch(a, NULL, 0, "x", "bad"));
+        T_OK(t, rondo_event_record(event, a));
+        T_OK(t, rondo_event_wait(event, b));
+        T_OK(t, rondo_stream_host_call(b, host_bump, &early));
+        T_FAILS(t, rondo_stream_synchronize(a), KERNEL_FAILED, "call 'bad'");
+        if (later_too) { /* another failure of the stream is another matter */
+            T_OK(t, launch(a, NULL, 0, "x", "worse"));
+            while (!done) T_OK(t, rondo_stream_query(a, &done));
+        }
+        T_OK(t, rondo_event_synchronize(event));
+        T_OK(t, rondo_event_wait(event, c));
+        T_OK(t, rondo_stream_host_call(c, host_bump, &ran));
+        T_OK(t, rondo_stream_synchronize(c));
+        T_EQ(t, ran, 1);
+        T_FAILS(t, rondo_stream_synchronize(b), KERNEL_FAILED, "waits for an event whose work failed");
+        T_EQ(t, early, 0);
+        if (later_too) T_FAILS(t, rondo_stream_synchronize(a), KERNEL_FAILED, "call 'worse'");
+    }
+}
+
 static int32_t host_fails(void *user) {
     (void)user;
     return 12;
@@ -594,6 +622,6 @@ RONDO_TEST_MAIN(T(test_nothing_runs_before_it_is_waited_for), T(test_host_data_i
                 T(test_a_late_write_is_noticed), T(test_the_limit_holds), T(test_copies_outside_are_refused),
                 T(test_calls_on_memory_that_is_not_theirs), T(test_memory_freed_between),
                 T(test_a_failure_stays_until_asked_for), T(test_who_waits_for_failed_work_fails),
-                T(test_a_host_function_may_fail), T(test_freeing_takes_no_failure_away),
-                T(test_host_functions_must_not_call_back), T(test_settings), T(test_the_seed_of_the_environment),
-                T_PLAIN(test_threads))
+                T(test_a_failure_that_was_told_is_over), T(test_a_host_function_may_fail),
+                T(test_freeing_takes_no_failure_away), T(test_host_functions_must_not_call_back), T(test_settings),
+                T(test_the_seed_of_the_environment), T_PLAIN(test_threads))

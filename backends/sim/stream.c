@@ -41,7 +41,7 @@ static void sim_stream_destroy(void *self, void *handle) {
     while (stream->first) {
         rondo__sim_operation *operation = stream->first;
         stream->first = operation->next;
-        rondo__sim_operation_finish(device, operation, true);
+        rondo__sim_operation_finish(device, operation, RONDO__SIM_FAILURE_NEVER_TOLD);
     }
     if (stream->previous) stream->previous->next = stream->next;
     else device->streams = stream->next;
@@ -81,7 +81,7 @@ rondo_status rondo__sim_push(rondo__sim_stream *stream, rondo__sim_operation *op
     rondo_status status = rondo__sim_order_enqueue(stream, operation);
     if (!status) status = rondo__sim_shadow_enter(stream->device, operation, stream->slot, stream->time);
     if (status) {
-        rondo__sim_operation_finish(stream->device, operation, true);
+        rondo__sim_operation_finish(stream->device, operation, RONDO__SIM_FAILURE_NEVER_TOLD);
         return status;
     }
     *stream->end = operation;
@@ -229,6 +229,7 @@ static rondo_status sim_take_failure(rondo__sim_stream *stream) {
                                                    (unsigned long long)stream->dropped);
     }
     stream->failure = RONDO_OK;
+    stream->failure_number = 0;
     stream->dropped = 0;
     return status;
 }
