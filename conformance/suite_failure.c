@@ -233,6 +233,113 @@ static void failure_in_replay(conf *t) {
     }
 }
 
+/* A graph of two streams: the slot is filled, on the side is what fails, behind the join the node that is updated. */
+typedef struct failure_bed {
+    rondo_stream *stream, *side, *other;
+    rondo_graph *graph;
+    int32_t *reason;
+    char *slots[2], *after[2];
+    uint32_t told; /* how often a failure that names the node came back */
+} failure_bed;
+
+static failure_bed failure_make(conf *t, bool forks) {
+    rondo_event *out = conf_event(t), *back = conf_event(t);
+    rondo_argument none[] = {CONF_VALUE(0)};
+    failure_bed bed = {.stream = conf_stream(t), .side = conf_stream(t), .other = conf_stream(t)};
+    bed.graph = conf_graph(t);
+    bed.reason = conf_host(t, sizeof *bed.reason);
+    for (int i = 0; i < 2; ++i) {
+        bed.slots[i] = conf_memory(t, 64);
+        bed.after[i] = conf_memory(t, 64);
+    }
+    rondo_kernel kernel = {failure_kernel, bed.reason};
+    WANT_OK(t, rondo_graph_declare_slot(bed.graph, 0, bed.slots[0], 64, RONDO_ACCESS_WRITE, RONDO_SLOT_REBIND));
+    conf_begin(t, bed.graph, bed.stream);
+    conf_iota(t, bed.stream, bed.slots[0], 8, 10);
+    WANT_OK(t, rondo_event_record(out, bed.stream));
+    WANT_OK(t, rondo_event_wait(out, bed.side));
+    WANT_OK(t, conf_launch(forks ? bed.side : bed.stream, kernel, "the_one_that_fails", none, 1));
+    WANT_OK(t, rondo_event_record(back, bed.side));
+    WANT_OK(t, rondo_event_wait(back, bed.stream));
+    conf_iota(t, bed.stream, bed.after[0], 8, 20);
+    conf_end(t, bed.graph, bed.stream);
+    return bed;
+}
+
+static void failure_hear(conf *t, failure_bed *bed, rondo_status status) {
+    char text[1024];
+    if (!status) return;
+    rondo_status_format(status, text, sizeof text);
+    WANT(t, strstr(text, "the_one_that_fails"), "a failure does not name its call: %s", text);
+    WANT_CODE(t, status, KERNEL_FAILED);
+    bed->told++;
+}
+
+/* A replay that failed is over. Whoever changes the graph next waits for that and no more; the failure is told once, where
+ * the work was enqueued or where it is waited for; then all is as ever, on other streams too. */
+static void failure_then_change(conf *t) {
+    for (int forks = 0; forks < 2; ++forks) {
+        failure_bed bed = failure_make(t, forks);
+        for (int round = 0; round < 3; ++round) {
+            int to = round % 2;
+            rondo_argument iota[] = {CONF_WRITE(bed.after[to], 64), CONF_VALUE(8), CONF_VALUE(30 + round)};
+            *bed.reason = 4;
+            bed.told = 0;
+            failure_hear(t, &bed, rondo_graph_replay(bed.graph, bed.stream));
+            WANT_OK(t, rondo_graph_bind(bed.graph, 0, bed.slots[to]));
+            WANT_OK(t, rondo_graph_update(bed.graph, 2, iota, 3));
+            failure_hear(t, &bed, rondo_stream_synchronize(bed.stream));
+            WANT(t, bed.told == 1, "the failure of a replay was told %u times", (unsigned)bed.told);
+            conf_sync(t, bed.stream);
+            *bed.reason = 0;
+            for (int i = 0; i < 2; ++i) {
+                WANT_OK(t, rondo_stream_fill(bed.other, bed.slots[i], 0, 64));
+                WANT_OK(t, rondo_stream_fill(bed.other, bed.after[i], 0, 64));
+            }
+            conf_replay(t, bed.graph, bed.other);
+            conf_want64(t, bed.other, bed.slots[to], 8, 10, 1, "a slot that was bound after a failure");
+            conf_want64(t, bed.other, bed.after[to], 8, 30 + (uint64_t)round, 1,
+                        "a node that was updated after a failure");
+            conf_want64(t, bed.other, bed.slots[!to], 8, 0, 0, "where the slot was bound before the failure");
+            conf_want64(t, bed.other, bed.after[!to], 8, 0, 0, "where the node wrote before the failure");
+        }
+    }
+}
+
+/* The failure is told first; then the graph goes on elsewhere at once, and nobody hears of it again. */
+static void failure_then_elsewhere(conf *t) {
+    for (int forks = 0; forks < 2; ++forks) {
+        failure_bed bed = failure_make(t, forks);
+        for (int round = 0; round < 3; ++round) {
+            *bed.reason = 4;
+            bed.told = 0;
+            failure_hear(t, &bed, rondo_graph_replay(bed.graph, bed.stream));
+            failure_hear(t, &bed, rondo_stream_synchronize(bed.stream));
+            WANT(t, bed.told == 1, "the failure of a replay was told %u times", (unsigned)bed.told);
+            *bed.reason = 0;
+            conf_replay(t, bed.graph, bed.other);
+            conf_want64(t, bed.other, bed.after[0], 8, 20, 1, "a replay on another stream than the one that failed");
+            WANT_OK(t, rondo_stream_fill(bed.other, bed.after[0], 0, 64));
+            conf_sync(t, bed.other);
+        }
+        conf_drop(t, bed.graph);
+        conf_want_usable(t, bed.stream, "a graph that failed and is gone");
+    }
+}
+
+/* A graph that goes takes no failure along. */
+static void failure_then_gone(conf *t) {
+    for (int forks = 0; forks < 2; ++forks) {
+        failure_bed bed = failure_make(t, forks);
+        *bed.reason = 4;
+        failure_hear(t, &bed, rondo_graph_replay(bed.graph, bed.stream));
+        conf_drop(t, bed.graph);
+        failure_hear(t, &bed, rondo_stream_synchronize(bed.stream));
+        WANT(t, bed.told == 1, "the failure of a graph that is gone was told %u times", (unsigned)bed.told);
+        conf_want_usable(t, bed.stream, "a graph that failed and is gone");
+    }
+}
+
 /* Where the host runs the device's lists, the failure of a node is told by its name; elsewhere at least the stream's is. */
 static void failure_of_host_call(conf *t) {
     rondo_stream *stream = conf_stream(t);
@@ -303,6 +410,16 @@ static const conf_test tests[] = {
     {{"failure.in_replay", "failure replay graph", "A failing kernel stops its replay; stream and graph go on."},
      CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
      failure_in_replay},
+    {{"failure.then_change", "failure replay graph slot update fork",
+      "After a replay that failed, slots are bound and nodes updated; the failure is told once, by name, elsewhere."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     failure_then_change},
+    {{"failure.then_elsewhere", "failure replay graph fork", "A failure that was told is no concern of other streams."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     failure_then_elsewhere},
+    {{"failure.then_gone", "failure replay graph fork destruction", "A graph that goes takes no failure along."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     failure_then_gone},
     FAILURE("host_call", "A failing host call fails its replay, each time once.", failure_of_host_call),
     FAILURE("before_capture", "A failure from before a capture is told after it.", failure_before_capture),
     FAILURE("leaves_nothing", "Broken captures leave no memory behind.", failure_leaves_nothing),

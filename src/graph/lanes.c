@@ -56,6 +56,23 @@ void rondo__lanes_work_for(const rondo__lanes *lanes, const rondo_stream *stream
         atomic_store_explicit(&lanes->streams[i]->side_of, stream->id, memory_order_relaxed);
 }
 
+/* The stream that the lane worked for has its failure from now on: by itself it only knows that something it waited for
+ * was not made. Once that stream is gone, its end has told it. */
+static void lanes_hand_over(rondo_stream *side) {
+    rondo_status status = rondo__stream_synchronize(side);
+    if (!status) return;
+    uint64_t id = atomic_load_explicit(&side->side_of, memory_order_relaxed);
+    rondo_stream *stream = id ? rondo__stream_of_id(side->device, id) : NULL;
+    if (!stream) {
+        rondo_status_release(status);
+        return;
+    }
+    rondo__mutex_lock(&stream->mutex);
+    stream->pending = rondo__status_first(stream->pending, status);
+    rondo__mutex_unlock(&stream->mutex);
+    rondo__stream_let_go(stream);
+}
+
 void rondo__lanes_settle(const rondo__lanes *lanes) {
-    for (uint32_t i = 1; i < lanes->stream_count; i++) RONDO__IGNORE(rondo__stream_synchronize(lanes->streams[i]));
+    for (uint32_t i = 1; i < lanes->stream_count; i++) lanes_hand_over(lanes->streams[i]);
 }

@@ -21,7 +21,7 @@ RONDO_MUST_USE rondo_status rondo__lanes_create(rondo_device *device, const rond
 void rondo__lanes_destroy(rondo__lanes *lanes);
 /* What goes wrong in them is told to whoever waits for this stream. */
 void rondo__lanes_work_for(const rondo__lanes *lanes, const rondo_stream *stream);
-/* Waits for all, whatever the work's fate. */
+/* Waits for all, whatever the work's fate, which the stream that they worked for has then. */
 void rondo__lanes_settle(const rondo__lanes *lanes);
 
 static inline rondo_stream *rondo__lanes_stream(const rondo__lanes *lanes, uint32_t lane, rondo_stream *callers) {

@@ -26,16 +26,27 @@ static void ticket_fly(rondo__ticket *ticket, const rondo_stream *stream) {
     if (ticket->flight.uses) rondo__device_flight_begin(ticket->device, &ticket->flight);
 }
 
+/* A run that failed is over like any other. Its failure is its stream's to tell, once, by name: whoever waits here only
+ * wants to know that nothing runs. */
+static rondo_status ticket_wait_over(rondo__ticket *ticket) {
+    rondo_status status = rondo_event_synchronize(ticket->event);
+    if (rondo_status_code(status) == RONDO_CODE_KERNEL_FAILED) {
+        rondo_status_release(status);
+        status = RONDO_OK;
+    }
+    if (!status) ticket_land(ticket);
+    return status;
+}
+
 rondo_status rondo__ticket_wait_flying(rondo__ticket *ticket) {
-    RONDO__TRY_NOTE(rondo_event_synchronize(ticket->event), "while waiting for the last run in flight");
-    ticket_land(ticket);
+    RONDO__TRY_NOTE(ticket_wait_over(ticket), "while waiting for the last run in flight");
     return RONDO_OK;
 }
 
 /* What the last run reads is about to go, and nobody is there to be told: when its event cannot be waited for, all of
  * the device is, and the log has why. */
 static void ticket_wait_anyhow(rondo__ticket *ticket) {
-    rondo_status status = rondo_event_synchronize(ticket->event);
+    rondo_status status = ticket_wait_over(ticket);
     if (!status) return;
     rondo__log_write(ticket->device->log, RONDO_LOG_WARNING, "a run in flight could not be waited for by its event: %s",
                      rondo_status_message(status));

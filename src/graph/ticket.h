@@ -22,7 +22,7 @@ typedef struct rondo__ticket {
 void rondo__ticket_init(rondo__ticket *ticket, rondo_device *device);
 /* Makes the event where one is needed. May be repeated. */
 RONDO_MUST_USE rondo_status rondo__ticket_prepare(rondo__ticket *ticket);
-/* Waits until nothing flies. */
+/* Waits until nothing flies. A run that failed is no failure of the wait: its stream tells it. */
 RONDO_MUST_USE rondo_status rondo__ticket_wait_flying(rondo__ticket *ticket);
 /* Waits, whatever the work's fate, and gives the event back. Usable again after init. */
 void rondo__ticket_deinit(rondo__ticket *ticket);
