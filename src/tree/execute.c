@@ -118,9 +118,15 @@ static rondo_status execute_inputs(rondo__tree_call *call, rondo__tree_node *nod
 
 /* The outputs could not all be made, or not be watched: leases whose storages never came to be are taken back. */
 static rondo_status execute_undo_outputs(rondo__tree_call *call, rondo__tree_node *node, rondo_status status) {
+    const rondo_tensor_host *host = &call->tree->host;
+    bool weak = (host->flags & RONDO_TENSOR_HOST_WEAK) != 0;
     for (uint32_t i = 0; i < node->output_count; i++) {
-        bool granted = node->outputs[i].kind == RONDO_TREE_OUTPUT_FRESH;
-        if (granted && !call->outputs[i]) rondo__lease_revoke(node->outputs[i].lease);
+        rondo_tree_lease *lease = node->outputs[i].lease;
+        if (node->outputs[i].kind != RONDO_TREE_OUTPUT_FRESH) continue;
+        /* Storages that are watched tell nobody that they end, below. */
+        if (weak && lease->weak) host->unwatch(host->user, lease->weak);
+        lease->weak = NULL;
+        if (weak || !call->outputs[i]) rondo__lease_revoke(lease);
     }
     rondo__tree_release_all(call->tree, call->outputs, call->output_count);
     return status;

@@ -67,7 +67,10 @@ static rondo_status warmup_run(rondo__tree_call *call) {
     status = host->run(host->user, &context, call->inputs, call->input_count, call->outputs, call->output_count);
     bool made = !status;
     status = rondo__status_first(status, warmup_leave(tree));
-    status = rondo__status_first(status, tree->ops.stream_wait(tree->ops.user, call->stream, tree->stream));
+    rondo_status order = tree->ops.stream_wait(tree->ops.user, call->stream, tree->stream);
+    /* The inputs' memory is the caller's stream's again: the work that still reads it cannot be left behind. */
+    if (order) RONDO__IGNORE(tree->ops.synchronize(tree->ops.user, tree->stream));
+    status = rondo__status_first(status, order);
     if (status && made) rondo__tree_release_all(tree, call->outputs, call->output_count);
     return status;
 }
