@@ -40,8 +40,10 @@ typedef struct tt_world {
     rondo_tree_options options;
     rondo_tree *tree;
     md_stream *stream, *other; /* the caller's */
+    uint64_t stream_count;
     rondo_allocator allocator;
-    uint64_t allocations, refuse; /* of the instance's allocator: the nth from now on is refused; 0: none */
+    uint64_t allocations, blocks; /* of the instance's allocator: so far, alive */
+    uint64_t refuse;              /* the nth from now on is refused; 0: none */
     bool refused;
     th_model *models[64];
     uint32_t model_count;
@@ -61,7 +63,10 @@ static inline void *tt_reallocate(void *self, void *pointer, size_t old_size, si
             return NULL;
         }
     }
-    return under.reallocate(under.self, pointer, old_size, new_size, alignment);
+    void *fresh = under.reallocate(under.self, pointer, old_size, new_size, alignment);
+    if (!pointer && fresh) w->blocks++;
+    if (pointer && !new_size) w->blocks--;
+    return fresh;
 }
 
 static inline void tt_log(void *user, rondo_log_level level, const char *text) {
@@ -112,11 +117,14 @@ static inline void tt_check_memory(tt_world *w) {
                         (unsigned long long)w->device.wrong, w->device.wrong_text);
     uint64_t streams = 0;
     for (const md_stream *s = w->device.streams; s; s = s->next) streams++;
-    T_EQ(t, streams, 3);
+    T_EQ(t, streams, w->stream_count);
 }
 
 static inline void tt_release_instance(tt_world *w) {
     rondo_instance_release(w->instance);
+    if (w->blocks)
+        rondo_test_fail(w->t, __FILE__, __LINE__, "%llu blocks of the instance are left (%s)",
+                        (unsigned long long)w->blocks, w->faults.fired ? tt_fault_name(w->faults.entry) : "no fault");
     md_close(&w->device);
     th_close(&w->host);
 }
@@ -135,36 +143,54 @@ static inline void tt_release_tree(tt_world *w) {
     tt_forget_kept(w);
 }
 
-/* Everything but the tree; options may be changed before tt_start. */
-static inline void tt_prepare(rondo_test *t, tt_world *w, tt_kind kind) {
-    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
-    void *stream = NULL;
+static inline void tt_blank(rondo_test *t, tt_world *w, tt_kind kind) {
     *w = (tt_world){.t = t, .kind = kind, .options = RONDO_TREE_OPTIONS_INIT};
     md_open(&w->device, &w->faults);
     th_open(&w->host, &w->device, &w->faults, kind == TT_WEAK);
+}
+
+static inline void tt_fill(tt_world *w) {
+    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
+    void *streams[3] = {NULL, NULL, NULL};
     w->allocator = (rondo_allocator){w, tt_reallocate};
     options.allocator = &w->allocator;
     options.ignore_plugin_path = 1;
     options.log = tt_log;
     options.log_user = w;
-    T_DEFER(t, tt_release_instance, w);
-    T_DEFER(t, tt_check_memory, w);
-    T_DEFER(t, tt_release_tensors, w);
-    T_DEFER(t, tt_check_end, w);
-    T_DEFER(t, tt_release_tree, w);
-    T_OK(t, rondo_instance_create(&options, &w->instance));
-    T_OK(t, md_create_stream(&w->device, &stream));
-    w->stream = stream;
-    T_OK(t, md_create_stream(&w->device, &stream));
-    w->other = stream;
-    T_OK(t, md_create_stream(&w->device, &stream));
-    w->host.side = stream;
+    T_OK(w->t, rondo_instance_create(&options, &w->instance));
+    for (int i = 0; i < 3; i++) {
+        T_OK(w->t, md_create_stream(&w->device, &streams[i]));
+        w->stream_count++;
+    }
+    w->stream = streams[0];
+    w->other = streams[1];
+    w->host.side = streams[2];
     md_ops(&w->device, &w->ops);
     th_table(&w->host, &w->table);
     w->options.type = "model";
     w->options.ops = &w->ops;
     w->options.host = &w->table;
     w->options.cost_samples = 0; /* times are not for tests; those that ask for it bring a clock */
+}
+
+/* Everything but the tree; options may be changed before tt_start. */
+static inline void tt_prepare(rondo_test *t, tt_world *w, tt_kind kind) {
+    tt_blank(t, w, kind);
+    T_DEFER(t, tt_release_instance, w);
+    T_DEFER(t, tt_check_memory, w);
+    T_DEFER(t, tt_release_tensors, w);
+    T_DEFER(t, tt_check_end, w);
+    T_DEFER(t, tt_release_tree, w);
+    tt_fill(w);
+}
+
+/* For tests of many worlds, one after the other: the end of one that was made with tt_blank and tt_fill. */
+static inline void tt_close(tt_world *w) {
+    tt_release_tree(w);
+    tt_check_end(w);
+    tt_release_tensors(w);
+    tt_check_memory(w);
+    tt_release_instance(w);
 }
 
 static inline void tt_start(tt_world *w) { T_OK(w->t, rondo_tree_open(w->instance, &w->options, &w->tree)); }
@@ -196,6 +222,13 @@ static inline void tt_drop(tt_world *w, th_tensor *x) {
     th_drop(&w->host, x);
 }
 
+/* Nothing fails, and nothing is counted, until the faults are put back. */
+static inline tt_faults tt_pause(tt_world *w) {
+    tt_faults faults = w->faults;
+    w->faults.nth = 0;
+    return faults;
+}
+
 /* Before anybody reads or enqueues something else. */
 static inline void tt_flush(tt_world *w) {
     if (w->tree && w->table.flags & RONDO_TENSOR_HOST_FLUSHES) T_OK(w->t, rondo_tree_flush(w->tree));
@@ -206,6 +239,7 @@ static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, f
     th_tensor *x = NULL;
     md_call call = {.kernel = th_kernel_store, .addresses = 1u};
     float values[14];
+    tt_faults faults = tt_pause(w);
     tt_flush(w);
     T_OK(w->t, th_compact(&w->host, w->stream, rows, columns, &x));
     for (uint64_t at = 0, count = th_elements(x); at < count; at += 14u) {
@@ -216,6 +250,7 @@ static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, f
         memcpy(&call.words[2], values, some * sizeof(float));
         T_OK(w->t, md_launch(w->stream, &call));
     }
+    w->faults = faults;
     return tt_held(x);
 }
 
@@ -239,15 +274,19 @@ static inline th_tensor *tt_eager(tt_world *w, th_step step, th_tensor *x) {
     rondo_tree_run_context context = {
         .struct_size = sizeof context, .phase = RONDO_TREE_DIRECT, .model = &model, .stream = w->stream};
     void *input = th_keep(&w->host, x), *output = NULL;
+    tt_faults faults = tt_pause(w);
     tt_flush(w);
     T_OK(w->t, th_run(&w->host, &context, &input, 1, &output, 1));
+    w->faults = faults;
     return tt_held(output);
 }
 
 /* x += scalar, outside all trees. */
 static inline void tt_eager_add(tt_world *w, th_tensor *x, float scalar) {
+    tt_faults faults = tt_pause(w);
     tt_flush(w);
     T_OK(w->t, th_apply(w->stream, TH_ADD, x, x, NULL, scalar));
+    w->faults = faults;
 }
 
 /* Counts from now on: each outermost call of compiled code begins with it. */
