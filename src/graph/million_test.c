@@ -8,13 +8,13 @@
 
 #include "graph/graph_testing.h"
 
-/* A thread sanitizer takes a hundred times as long. */
+/* Sanitizers take up to a hundred times as long. */
 #define MILLION_PART 1u
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #undef MILLION_PART
 #define MILLION_PART 5u
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #undef MILLION_PART
 #define MILLION_PART 5u
 #endif
