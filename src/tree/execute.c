@@ -171,7 +171,7 @@ rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node,
     bool timed = node->size->samples < tree->options.cost_samples && !call->launch;
     uint64_t before = timed ? rondo__tree_now(tree) : 0;
     if (call->stream != tree->last_stream) status = rondo__tree_order(tree, call->stream);
-    if (!status && node->moving_count) status = execute_inputs(call, node);
+    if (!status && node->graph && node->moving_count) status = execute_inputs(call, node);
     if (!status) status = execute_launch(call, node);
     if (!status) status = execute_outputs(call, node);
     if (call->input_count) host->release(host->user, call->inputs, call->input_count);

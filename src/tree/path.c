@@ -114,6 +114,7 @@ void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, v
     tree->current = NULL;
     tree->state = RONDO_TREE_NOTHING;
     tree->stalled = 0;
+    atomic_store_explicit(&tree->pending_forward, false, memory_order_relaxed); /* of which nothing is left to wait for */
     tree->info.steps++;
     for (; node; node = up) {
         rondo__tree_function *function = node->function;
@@ -199,7 +200,8 @@ rondo_status rondo__tree_step(rondo__tree_call *call) {
     tree->generation = generation;
     tree->marks_seen = marks;
     if (!fresh || !tree->current) return RONDO_OK;
-    if (!ever_marked && atomic_load_explicit(&tree->pending_forward, memory_order_relaxed)) {
+    bool waits = !ever_marked && atomic_load_explicit(&tree->pending_forward, memory_order_relaxed);
+    if (waits && !rondo__tree_all_over(tree)) {
         path_stalls(call);
         return RONDO_OK;
     }

@@ -174,7 +174,7 @@ typedef struct rondo__tree_call {
     uint32_t input_count, output_count;
     rondo_tree_reason reason; /* why no recording fits */
     const struct rondo__tree_sealed *launch; /* of a sealed call: how its graph is launched */
-    void **held; /* copies of inputs that live until it is known which outputs lie on them: an address tells no more */
+    void **held; /* inputs, or copies of them, that live until it is known which outputs lie on them: an address tells no more */
     uint32_t held_count;
 } rondo__tree_call;
 

@@ -107,6 +107,9 @@ static rondo_status warmup_begin(rondo__tree_call *call, rondo_tensor_facts **ou
     if (*out_reason) return RONDO_OK;
     RONDO__TRY(rondo__tree_open_pool(tree));
     RONDO__TRY(rondo__tree_apply_checkpoint(tree));
+    RONDO__TRY(rondo__allocate_array(&tree->allocator, call->input_count, sizeof(void *), &memory));
+    call->held = memory;
+    call->held_count = call->input_count;
     RONDO__TRY(rondo__allocate_zeroed(&tree->allocator, sizeof(rondo__tree_node), &memory));
     rondo__tree_node *node = memory;
     node->function = call->function;
@@ -119,6 +122,24 @@ static rondo_status warmup_begin(rondo__tree_call *call, rondo_tensor_facts **ou
     return RONDO_OK;
 }
 
+/* Outputs of the path are known by their leases; all other inputs live until it is known which outputs lie on them: the
+ * pool may get the memory of one that goes. */
+static void warmup_hold(rondo__tree_call *call, rondo_tensor_facts *facts) {
+    rondo_tree *tree = call->tree;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        if (facts[i].place != RONDO_TENSOR_DEVICE) continue;
+        if (rondo__tree_find_covering(tree, facts[i].pointer)) facts[i].place = RONDO_TENSOR_NONE;
+        else call->held[i] = tree->host.retain(tree->host.user, call->inputs[i]);
+    }
+}
+
+static void warmup_release_held(rondo__tree_call *call) {
+    rondo__tree_release_all(call->tree, call->held, call->held_count);
+    rondo__free(&call->tree->allocator, call->held, call->held_count * sizeof(void *));
+    call->held = NULL;
+    call->held_count = 0;
+}
+
 rondo_status rondo__tree_warm_up(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     rondo_tensor_facts *facts = NULL;
@@ -128,15 +149,12 @@ rondo_status rondo__tree_warm_up(rondo__tree_call *call) {
     if (status) rondo__tree_release_all(tree, call->inputs, call->input_count);
     if (status || reason) {
         rondo__tree_free_facts(call, facts);
+        warmup_release_held(call);
         if (status) return status;
         call->size->refusal = reason;
         return rondo__tree_direct(call, reason);
     }
-    for (uint32_t i = 0; i < call->input_count; i++) {
-        if (facts[i].place == RONDO_TENSOR_DEVICE && rondo__tree_find_covering(tree, facts[i].pointer)) {
-            facts[i].place = RONDO_TENSOR_NONE;
-        }
-    }
+    warmup_hold(call, facts);
     rondo__tree_count(call->function, tree->state == RONDO_TREE_WARMING ? RONDO_TREE_REASON_WARMUP_PATH : RONDO_TREE_REASON_WARMUP);
     uint64_t before = rondo__tree_now(tree);
     status = warmup_run(call);
@@ -147,5 +165,6 @@ rondo_status rondo__tree_warm_up(rondo__tree_call *call) {
     if (status) rondo__tree_free_node(tree, node);
     else status = warmup_finish(call, node, facts);
     rondo__tree_free_facts(call, facts);
+    warmup_release_held(call);
     return status;
 }
