@@ -33,8 +33,7 @@ static void test_constant_output(rondo_test *t, tt_kind kind) {
                   .static_count = 1};
     tt_open(t, &w, kind);
     th_tensor *parameter = tt_new(&w, 10);
-    f.constants[f.constant_count++] = th_keep(&w.host, tt_new(&w, 7));
-    tt_drop(&w, f.constants[0]);
+    f.constants[f.constant_count++] = tt_give(tt_new(&w, 7));
     uint32_t id = tt_add(&w, &f);
     for (int i = 0; i < 5; i++) {
         th_tensor *y[4];

@@ -305,6 +305,18 @@ static inline rondo_status md_segment_add(md_device *d, uint64_t pool, uint64_t 
     return RONDO_OK;
 }
 
+/* A private pool takes over a free segment of ordinary memory before it asks for a new one, as allocators do. */
+static inline bool md_segment_take(md_device *d, uint64_t pool, uint64_t stream, uint64_t bytes) {
+    for (md_segment *s = d->segments; pool && s; s = s->next) {
+        if (s->pool || s->blocks->live || s->blocks->next || s->bytes < bytes) continue;
+        for (md_stream *each = d->streams; each; each = each->next) md_drain(each, each->count);
+        s->pool = pool;
+        s->stream = stream;
+        return true;
+    }
+    return false;
+}
+
 /* The first free piece that is large enough. */
 static inline md_block *md_find_free(md_device *d, uint64_t pool, uint64_t stream, uint64_t bytes) {
     for (md_segment *s = d->segments; s; s = s->next) {
@@ -328,7 +340,7 @@ static inline rondo_status md_allocate_locked(md_device *d, md_stream *s, uint64
     uint64_t pool = md_pool_for(d, s), size = (bytes + MD_ALIGN - 1u) / MD_ALIGN * MD_ALIGN;
     md_block *block = md_find_free(d, pool, s->number, size);
     if (!block) {
-        RONDO__TRY(md_segment_add(d, pool, s->number, size));
+        if (!md_segment_take(d, pool, s->number, size)) RONDO__TRY(md_segment_add(d, pool, s->number, size));
         block = md_find_free(d, pool, s->number, size);
     }
     md_block *rest = block->bytes > size ? malloc(sizeof *rest) : NULL;

@@ -69,7 +69,7 @@ static inline const char *tt_fault_name(tt_fault_entry entry) {
 }
 
 static inline rondo_status tt_fault(tt_faults *faults, tt_fault_entry entry) {
-    faults->calls[entry]++;
+    (void)__atomic_fetch_add(&faults->calls[entry], 1, __ATOMIC_RELAXED); /* from any thread */
     if (!faults->nth || faults->entry != entry || --faults->nth) return RONDO_OK;
     faults->fired = true;
     return RONDO__FAIL(DEVICE_LOST, DRIVER, "%s was made to fail", tt_fault_name(entry));

@@ -216,6 +216,12 @@ static inline th_tensor *tt_held(th_tensor *x) {
 
 static inline th_tensor *tt_keep(tt_world *w, th_tensor *x) { return tt_held(th_keep(&w->host, x)); }
 
+/* The reference is somebody else's from now on. */
+static inline th_tensor *tt_give(th_tensor *x) {
+    x->held--;
+    return x;
+}
+
 static inline void tt_drop(tt_world *w, th_tensor *x) {
     if (!x) return;
     x->held--;
