@@ -43,3 +43,9 @@ rondo_status rondo__device_unsafe(rondo_device *device, const char *what) {
     rondo__mutex_unlock(&device->captures_mutex);
     return status;
 }
+
+rondo_status rondo__stream_refuse(const rondo_stream *stream, rondo_status status) {
+    rondo__recorder *recorder = status ? rondo__stream_recorder(stream) : NULL;
+    if (recorder && recorder->table->missing) recorder->table->missing(recorder, status);
+    return status;
+}

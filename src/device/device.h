@@ -43,6 +43,9 @@ typedef struct rondo__recorder_table {
     rondo_status (*host_call)(rondo__recorder *recorder, rondo_stream *stream, rondo_host_function function,
                               void *user);
     rondo_status (*refuse)(rondo__recorder *recorder, rondo_stream *stream, const char *what);
+    /* (optional: nothing) Work of the stream was refused before it came here, for this reason, which stays the caller's: it
+     * is missing from the capture. */
+    void (*missing)(rondo__recorder *recorder, rondo_status why);
     void (*status)(rondo__recorder *recorder, rondo_capture_status *out_status);
     /* The stream is going away: end the capture as abort does, and uninstall. */
     void (*abandon)(rondo__recorder *recorder, rondo_stream *stream);
@@ -202,6 +205,9 @@ void rondo__stream_record(rondo_stream *stream, rondo__recorder *recorder, rondo
 static inline rondo__recorder *rondo__stream_recorder(const rondo_stream *stream) {
     return __atomic_load_n(&stream->recorder, __ATOMIC_ACQUIRE);
 }
+
+/* Gives the status back. A capture that records the stream lacks the work that it refuses, and is told. */
+RONDO_MUST_USE rondo_status rondo__stream_refuse(const rondo_stream *stream, rondo_status status);
 
 /* capture.c. Captures in progress, so that a call that belongs to no stream can find them. */
 void rondo__device_capture_begin(rondo_device *device, rondo__recorder *recorder);

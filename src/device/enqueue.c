@@ -34,19 +34,23 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_call *call) {
     if (!call || call->struct_size < sizeof *call || call->argument_count > RONDO_ARGUMENT_MAX ||
         (call->argument_count && !call->arguments) ||
         (!call->kernel.function && (stream->device->properties.capabilities & RONDO_DEVICE_HOST_KERNELS) != 0)) {
-        return enqueue_bad_call(call);
+        return rondo__stream_refuse(stream, enqueue_bad_call(call));
     }
     for (uint32_t i = 0; i < call->argument_count; i++) {
-        if (call->arguments[i].access > RONDO_ACCESS_BOTH) return enqueue_bad_argument(call, i);
+        if (call->arguments[i].access > RONDO_ACCESS_BOTH)
+            return rondo__stream_refuse(stream, enqueue_bad_argument(call, i));
     }
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     return recorder ? recorder->table->launch(recorder, stream, call) : rondo__stream_launch(stream, call);
 }
 
-static rondo_status enqueue_bad_range(const char *what, const char *side, uint64_t address, uint64_t bytes) {
-    if (!address) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the %s is null", what, side);
-    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %llu bytes from the %s 0x%llx pass the end of all memory", what,
-                       (unsigned long long)bytes, side, (unsigned long long)address);
+static rondo_status enqueue_bad_range(const rondo_stream *stream, const char *what, const char *side, uint64_t address,
+                                      uint64_t bytes) {
+    rondo_status status =
+        address ? RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %llu bytes from the %s 0x%llx pass the end of all memory",
+                              what, (unsigned long long)bytes, side, (unsigned long long)address)
+                : RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the %s is null", what, side);
+    return rondo__stream_refuse(stream, status);
 }
 
 static bool enqueue_range_is_good(uint64_t address, uint64_t bytes) {
@@ -74,11 +78,12 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     uint64_t to = (uint64_t)(uintptr_t)destination, from = (uint64_t)(uintptr_t)source;
     if (!stream) return enqueue_no_stream(what);
     if (kind < RONDO_COPY_HOST_TO_DEVICE || kind > RONDO_COPY_DEVICE_TO_DEVICE) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %d is no direction", what, (int)kind);
+        return rondo__stream_refuse(stream,
+                                    RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: %d is no direction", what, (int)kind));
     }
     if (!bytes) return RONDO_OK;
-    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
-    if (!enqueue_range_is_good(from, bytes)) return enqueue_bad_range(what, "source", from, bytes);
+    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(stream, what, "destination", to, bytes);
+    if (!enqueue_range_is_good(from, bytes)) return enqueue_bad_range(stream, what, "source", from, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) return recorder->table->copy(recorder, stream, to, from, bytes, kind);
     RONDO__TRY(enqueue_check_known(stream, what, to, from, bytes, kind));
@@ -91,7 +96,7 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t 
     uint64_t to = (uint64_t)(uintptr_t)destination;
     if (!stream) return enqueue_no_stream(what);
     if (!bytes) return RONDO_OK;
-    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(what, "destination", to, bytes);
+    if (!enqueue_range_is_good(to, bytes)) return enqueue_bad_range(stream, what, "destination", to, bytes);
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (recorder) return recorder->table->fill(recorder, stream, to, value, bytes);
     RONDO__TRY(enqueue_check_known(stream, what, to, 0, bytes, RONDO_COPY_DEVICE_TO_DEVICE));
@@ -101,7 +106,9 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint8_t 
 
 rondo_status rondo_stream_host_call(rondo_stream *stream, rondo_host_function function, void *user) {
     if (!stream) return enqueue_no_stream("rondo_stream_host_call");
-    if (!function) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_host_call: the function is null");
+    if (!function)
+        return rondo__stream_refuse(
+            stream, RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_stream_host_call: the function is null"));
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     return recorder ? recorder->table->host_call(recorder, stream, function, user)
                     : rondo__stream_host_call(stream, function, user);

@@ -36,13 +36,15 @@ void rondo_event_release(rondo_event *event) {
 
 /* Both there, and of one device. */
 static rondo_status event_check(const char *what, const rondo_event *event, const rondo_stream *stream) {
-    if (!event || !stream) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the %s is null", what, event ? "stream" : "event");
-    }
+    if (!stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the stream is null", what);
+    if (!event)
+        return rondo__stream_refuse(stream, RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the event is null", what));
     if (event->device == stream->device) return RONDO_OK;
-    return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the event belongs to device '%s:%d', the stream to '%s:%d'", what,
-                       event->device->properties.name, (int)event->device->properties.index,
-                       stream->device->properties.name, (int)stream->device->properties.index);
+    rondo_status status =
+        RONDO__FAIL(INVALID_ARGUMENT, INPUT, "%s: the event belongs to device '%s:%d', the stream to '%s:%d'", what,
+                    event->device->properties.name, (int)event->device->properties.index,
+                    stream->device->properties.name, (int)stream->device->properties.index);
+    return rondo__stream_refuse(stream, status);
 }
 
 rondo_status rondo__event_record(rondo_event *event, rondo_stream *stream) {

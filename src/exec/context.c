@@ -161,8 +161,8 @@ static bool context_uses(const rondo__flight *flight, uint64_t address, uint64_t
     for (uint32_t i = 0; i < context->port_count; i++) {
         const rondo__exec_port *port = &context->ports[i];
         uint64_t length = i < plan->input_count ? plan->inputs[i].bytes : plan->outputs[i - plan->input_count].bytes;
-        if (port->required && (address < port->address ? port->address - address < bytes
-                                                       : address - port->address < length))
+        if (port->required &&
+            (address < port->address ? port->address - address < bytes : address - port->address < length))
             return true;
     }
     return false;
@@ -327,7 +327,7 @@ static rondo_status context_run_calls(rondo_context *context, rondo_stream *stre
 rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run_eager needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
-        RONDO__TRY(context_ready(context, stream));
+        RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
     if (rondo__stream_recorder(stream)) return context_run_calls(context, stream); /* recorded: nothing flies */
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = context_run_calls(context, stream);
@@ -337,7 +337,7 @@ rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *strea
 rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
-        RONDO__TRY(context_ready(context, stream));
+        RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
     if (rondo__stream_recorder(stream)) return context_run_calls(context, stream);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = rondo__call_list_run(context->list, stream);

@@ -146,8 +146,7 @@ static void test_overwriting_waits(rondo_test *t, const char *device) {
         if (way % 2) T_OK(t, rondo_context_run(x.context, x.f.stream));
         else T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
         if (way < 2) T_OK(t, rondo_stream_fill(x.f.other, (char *)b[0] + EP_BYTES - 1, 1, 1)); /* one byte is enough */
-        else if (way < 4)
-            T_OK(t, rondo_stream_copy(x.f.other, b[0], b[4], EP_BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
+        else if (way < 4) T_OK(t, rondo_stream_copy(x.f.other, b[0], b[4], EP_BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
         else T_OK(t, rondo_stream_fill(x.f.other, b[1], 0x11, EP_BYTES)); /* an output: the later write stays */
         T_OK(t, rondo_stream_synchronize(x.f.other));
         T_OK(t, rondo_stream_synchronize(x.f.stream));
@@ -204,6 +203,13 @@ static void test_binding_refusals(rondo_test *t) {
     T_OK(t, rondo_context_bind_output(x.context, 0, b[1]));
     T_OK(t, rondo_context_bind_output(x.context, 0, b[2])); /* twice counts once */
     T_FAILS(t, rondo_context_run_eager(x.context, x.f.stream), INVALID_STATE, "output 'z'");
+    /* In a capture the run would be missing. */
+    rondo_graph *graph = NULL;
+    T_OK(t, rondo_graph_create(x.f.device, NULL, &graph));
+    T_DEFER(t, rondo_graph_release, graph);
+    T_OK(t, gt_begin(&x.f, graph));
+    T_FAILS(t, rondo_context_run(x.context, x.f.stream), INVALID_STATE, "output 'z'");
+    T_FAILS(t, rondo_graph_capture_end(graph, x.f.stream), CAPTURE_INVALIDATED, "output 'z'");
     T_FAILS(t, rondo_context_bind_input(x.context, 2, b[0]), OUT_OF_RANGE, "2 inputs");
     T_FAILS(t, rondo_context_bind_output(x.context, 2, b[0]), OUT_OF_RANGE, "2 outputs");
     T_FAILS(t, rondo_context_bind_input(x.context, 0, NULL), INVALID_ARGUMENT, "'x' cannot be bound to null");
@@ -393,7 +399,7 @@ static void test_two_threads(rondo_test *t) {
     }
 }
 
-RONDO_TEST_MAIN(GT_ENTRIES(test_one_law), GT_ENTRIES(test_rebinding), GT_ENTRIES(test_overwriting_waits), GT_ENTRIES(test_outputs_lie_apart),
-                T(test_binding_refusals), T(test_executable_refusals), GT_ENTRIES(test_empty_plan),
-                GT_ENTRIES(test_offsets), T(test_tensors_without_elements), T(test_far_weights),
-                T_PLAIN(test_two_threads))
+RONDO_TEST_MAIN(GT_ENTRIES(test_one_law), GT_ENTRIES(test_rebinding), GT_ENTRIES(test_overwriting_waits),
+                GT_ENTRIES(test_outputs_lie_apart), T(test_binding_refusals), T(test_executable_refusals),
+                GT_ENTRIES(test_empty_plan), GT_ENTRIES(test_offsets), T(test_tensors_without_elements),
+                T(test_far_weights), T_PLAIN(test_two_threads))

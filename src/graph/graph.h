@@ -158,8 +158,6 @@ bool rondo__graph_uses(const rondo__flight *flight, uint64_t address, uint64_t b
 void rondo__graph_settle(rondo_stream *stream);
 /* Ends a capture without a word: the state is empty afterwards. No effect in other states. */
 void rondo__graph_drop_capture(rondo_graph *graph);
-/* Invalidates the capture that records the stream because of `status`, which is kept and given back. */
-rondo_status rondo__graph_refuse_on(const rondo_stream *stream, rondo_status status);
 /* Everything captured, and the graph's own buffers. Nothing is in flight. Slots stay declared. */
 void rondo__graph_forget(rondo_graph *graph);
 /* Whether host memory of a copy may be recorded: INVALID_ARGUMENT (capture) for pageable memory. */

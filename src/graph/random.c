@@ -183,8 +183,7 @@ static rondo_status random_run(rondo_stream *stream, rondo_generator *generator,
 }
 
 static rondo_status random_check(const rondo_stream *stream, const rondo_generator *generator, random_request *r) {
-    if (!stream || !generator)
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_random_fill needs a stream and a generator");
+    if (!generator) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_random_fill needs a generator");
     if (stream->device != generator->device)
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "the generator is of device '%s:%d', the stream of '%s:%d'",
                            generator->device->properties.name, (int)generator->device->properties.index,
@@ -206,7 +205,8 @@ rondo_status rondo_random_fill(rondo_stream *stream, rondo_generator *generator,
                                void *out, uint64_t count, float a, float b) {
     random_request r = {distribution, (uint64_t)(uintptr_t)out, count, 0, a, b};
     uint32_t lane;
-    RONDO__TRY(random_check(stream, generator, &r));
+    if (!stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "rondo_random_fill needs a stream");
+    RONDO__TRY(rondo__stream_refuse(stream, random_check(stream, generator, &r)));
     if (!count) return RONDO_OK;
     rondo__recorder *recorder = rondo__stream_recorder(stream);
     if (!recorder) return random_run(stream, generator, &r);

@@ -33,15 +33,6 @@ void rondo__graph_invalidate(rondo_graph *graph, rondo_status why) {
     rondo__graph_set_state(graph, RONDO_GRAPH_INVALIDATED);
 }
 
-rondo_status rondo__graph_refuse_on(const rondo_stream *stream, rondo_status status) {
-    rondo_graph *graph = rondo__graph_of(stream);
-    if (!graph || !status) return status;
-    rondo__mutex_lock(&graph->mutex);
-    rondo__graph_invalidate(graph, status);
-    rondo__mutex_unlock(&graph->mutex);
-    return status;
-}
-
 /* From any thread, under the device's mutex of captures: what it looks at stays as it is while the capture is there. */
 static rondo_status record_unsafe(rondo__recorder *recorder, const char *what) {
     rondo_graph *graph = record_graph(recorder);
@@ -203,6 +194,13 @@ static rondo_status record_refuse(rondo__recorder *recorder, rondo_stream *strea
                            what, graph->name));
 }
 
+static void record_missing(rondo__recorder *recorder, rondo_status why) {
+    rondo_graph *graph = record_graph(recorder);
+    rondo__mutex_lock(&graph->mutex);
+    rondo__graph_invalidate(graph, why);
+    rondo__mutex_unlock(&graph->mutex);
+}
+
 static void record_status(rondo__recorder *recorder, rondo_capture_status *out_status) {
     rondo_graph *graph = record_graph(recorder);
     rondo__mutex_lock(&graph->mutex);
@@ -224,6 +222,7 @@ const rondo__recorder_table rondo__graph_recorder = {.launch = record_launch,
                                                      .fill = record_fill,
                                                      .host_call = record_host_call,
                                                      .refuse = record_refuse,
+                                                     .missing = record_missing,
                                                      .status = record_status,
                                                      .abandon = record_abandon,
                                                      .event_record = rondo__graph_event_record,

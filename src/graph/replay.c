@@ -34,7 +34,7 @@ static rondo_status replay_check_stale(rondo_graph *graph) {
     return rondo__status_note(status, "replay of graph '%s' was refused and nothing ran", graph->name);
 }
 
-static rondo_status replay_check(rondo_graph *graph, rondo_stream *stream) {
+static rondo_status replay_look(rondo_graph *graph, const rondo_stream *stream) {
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_REPLAY));
     if (stream->device != graph->device)
         return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "graph '%s' is of device '%s:%d', the stream of '%s:%d'",
@@ -44,10 +44,17 @@ static rondo_status replay_check(rondo_graph *graph, rondo_stream *stream) {
     return RONDO_OK;
 }
 
+/* What is refused is missing from the graph that the stream captures; only a graph that is asked to replay into itself is as
+ * it was, as after any call that its state forbids. */
+static rondo_status replay_check(rondo_graph *graph, const rondo_stream *stream) {
+    rondo_status status = replay_look(graph, stream);
+    return rondo__graph_of(stream) == graph ? status : rondo__stream_refuse(stream, status);
+}
+
 /* Into a capture: nothing runs, and what is refused would be missing there. */
 static rondo_status replay_embed(rondo_graph *graph, rondo_stream *stream) {
     if (atomic_load_explicit(&graph->watcher.stale, memory_order_acquire))
-        RONDO__TRY(rondo__graph_refuse_on(stream, replay_check_stale(graph)));
+        RONDO__TRY(rondo__stream_refuse(stream, replay_check_stale(graph)));
     return rondo__graph_embed(graph, stream);
 }
 
@@ -63,7 +70,8 @@ static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
 }
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
-    if (!graph || !stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a graph and a stream");
+    if (!stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a stream");
+    if (!graph) return rondo__stream_refuse(stream, RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a graph"));
     if (rondo__graph_state_of(graph) != RONDO_GRAPH_READY || stream->device != graph->device ||
         rondo__stream_recorder(stream)) {
         RONDO__TRY(replay_check(graph, stream));
