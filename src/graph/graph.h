@@ -149,6 +149,8 @@ void rondo__graph_close_generators(rondo_graph *graph);
 void rondo__graph_free_generators(rondo_graph *graph);
 /* Before a replay: seed and offset of each, which it moves on. */
 RONDO_MUST_USE rondo_status rondo__graph_write_cells(rondo_graph *graph, rondo_stream *stream);
+/* That replay did not begin: its numbers go to the next, unless somebody took others since. */
+void rondo__graph_give_numbers_back(rondo_graph *graph);
 
 /* slots.c: whether a replay may touch a byte of the range. */
 bool rondo__graph_uses(const rondo__flight *flight, uint64_t address, uint64_t bytes);

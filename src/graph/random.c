@@ -82,7 +82,7 @@ rondo_status rondo_generator_get_offset(rondo_generator *generator, uint64_t *ou
 /* ------------------------------------------------------------------------------------------- captures and replays */
 
 rondo_status rondo__graph_use_generator(rondo_graph *graph, rondo_generator *generator, rondo__rng_use **out_use) {
-    rondo__rng_use fresh = {generator, 0, 0, true};
+    rondo__rng_use fresh = {.generator = generator, .capturing = true};
     for (size_t i = 0; i < graph->generators.count; i++) {
         *out_use = RONDO__BUFFER_AT(&graph->generators, rondo__rng_use, i);
         if ((*out_use)->generator == generator) return RONDO_OK;
@@ -120,25 +120,43 @@ void rondo__graph_free_generators(rondo_graph *graph) {
     graph->generators.count = 0;
 }
 
+static rondo_status random_write_cells(rondo_graph *graph, rondo_stream *stream, const rondo__rng_use *use) {
+    const uint64_t cells[2] = {use->seed, use->offset};
+    if (rondo__device_is_inline(graph->device) &&
+        (graph->device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE)) {
+        __builtin_memcpy((void *)(uintptr_t)use->cells, cells, sizeof cells);
+        return RONDO_OK;
+    }
+    RONDO__TRY_NOTE(
+        rondo__stream_copy(stream, use->cells, (uint64_t)(uintptr_t)cells, sizeof cells, RONDO_COPY_HOST_TO_DEVICE),
+        "while writing the seed of a generator of graph '%s'", graph->name);
+    return RONDO_OK;
+}
+
 rondo_status rondo__graph_write_cells(rondo_graph *graph, rondo_stream *stream) {
-    bool direct = rondo__device_is_inline(graph->device) &&
-                  (graph->device->properties.capabilities & RONDO_DEVICE_HOST_ADDRESSABLE);
+    for (size_t i = 0; i < graph->generators.count; i++) {
+        rondo__rng_use *use = RONDO__BUFFER_AT(&graph->generators, rondo__rng_use, i);
+        rondo_generator *generator = use->generator;
+        rondo__mutex_lock(&generator->mutex);
+        use->seed = generator->seed;
+        use->offset = generator->offset;
+        generator->offset += use->total;
+        rondo__mutex_unlock(&generator->mutex);
+    }
+    for (size_t i = 0; i < graph->generators.count; i++)
+        RONDO__TRY(random_write_cells(graph, stream, RONDO__BUFFER_AT(&graph->generators, rondo__rng_use, i)));
+    return RONDO_OK;
+}
+
+void rondo__graph_give_numbers_back(rondo_graph *graph) {
     for (size_t i = 0; i < graph->generators.count; i++) {
         const rondo__rng_use *use = RONDO__BUFFER_AT(&graph->generators, const rondo__rng_use, i);
         rondo_generator *generator = use->generator;
         rondo__mutex_lock(&generator->mutex);
-        const uint64_t cells[2] = {generator->seed, generator->offset};
-        generator->offset += use->total;
+        if (generator->seed == use->seed && generator->offset == use->offset + use->total)
+            generator->offset = use->offset;
         rondo__mutex_unlock(&generator->mutex);
-        if (direct) {
-            __builtin_memcpy((void *)(uintptr_t)use->cells, cells, sizeof cells);
-            continue;
-        }
-        RONDO__TRY_NOTE(
-            rondo__stream_copy(stream, use->cells, (uint64_t)(uintptr_t)cells, sizeof cells, RONDO_COPY_HOST_TO_DEVICE),
-            "while writing the seed of a generator of graph '%s'", graph->name);
     }
-    return RONDO_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- fill */

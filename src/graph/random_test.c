@@ -3,6 +3,7 @@
  * Random numbers: published vectors, the arithmetic done another way, statistics of large fills, and that captures and
  * replays take of a generator what eager calls would. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "graph/graph_testing.h"
@@ -279,6 +280,32 @@ static void test_a25_replays_go_on(rondo_test *t, const char *device) {
 }
 GT_BOTH(test_a25_replays_go_on)
 
+/* A replay of which nothing ran takes no numbers: the first copy writes the cells, the second brings a slot in. */
+static void test_a_replay_that_does_not_begin(rondo_test *t) {
+    static random_fixture fixtures[3];
+    char fail[16];
+    for (int copy = 1; copy <= 3; copy++) {
+        random_fixture *r = &fixtures[copy - 1];
+        (void)snprintf(fail, sizeof fail, "copy:%d", copy);
+        (void)setenv("RONDO_SIM_FAIL", fail, 1);
+        random_open(t, r, "sim");
+        (void)unsetenv("RONDO_SIM_FAIL");
+        T_OK(t, rondo_graph_declare_slot(r->graph, 0, r->f.buffers[0], GT_BYTES, RONDO_ACCESS_READ, RONDO_SLOT_COPY));
+        T_OK(t, gt_begin(&r->f, r->graph));
+        T_OK(t, fill(r, RONDO_DISTRIBUTION_BITS, 0, 8, 0, 0));
+        T_OK(t, gt_add(&r->f, r->f.buffers[0], r->f.buffers[1], r->f.buffers[2]));
+        T_OK(t, rondo_graph_capture_end(r->graph, r->f.stream));
+        if (copy < 3) {
+            T_FAILS(t, rondo_graph_replay(r->graph, r->f.stream), INTERNAL, "call");
+            T_OK(t, rondo_stream_synchronize(r->f.stream));
+            T_EQ(t, offset_of(r), 0);
+        }
+        T_OK(t, gt_replay(&r->f, r->graph));
+        expect_bits(r, RANDOM_SEED, 0, 8, 0);
+        T_EQ(t, offset_of(r), 8);
+    }
+}
+
 /* A21. Asking and setting while a capture uses it. */
 static void test_a21_questions_in_a_capture(rondo_test *t, const char *device) {
     random_fixture r;
@@ -405,5 +432,6 @@ GT_BOTH(test_several_generators)
 
 RONDO_TEST_MAIN(T(test_published_vectors), GT_ENTRIES(test_eager_fills), GT_ENTRIES(test_wrong_requests),
                 T_PLAIN(test_statistics), GT_ENTRIES(test_a25_replays_go_on),
-                GT_ENTRIES(test_a21_questions_in_a_capture), GT_ENTRIES(test_a23_after_a_failed_capture),
-                GT_ENTRIES(test_a19_first_random_call_in_a_capture), GT_ENTRIES(test_several_generators))
+                T_PLAIN(test_a_replay_that_does_not_begin), GT_ENTRIES(test_a21_questions_in_a_capture),
+                GT_ENTRIES(test_a23_after_a_failed_capture), GT_ENTRIES(test_a19_first_random_call_in_a_capture),
+                GT_ENTRIES(test_several_generators))

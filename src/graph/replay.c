@@ -59,8 +59,10 @@ static rondo_status replay_embed(rondo_graph *graph, rondo_stream *stream) {
 }
 
 static rondo_status replay_before(rondo_graph *graph, rondo_stream *stream) {
-    if (graph->generators.count) RONDO__TRY(rondo__graph_write_cells(graph, stream));
-    return graph->copies ? rondo__graph_copy_slots(graph, stream, true) : RONDO_OK;
+    rondo_status status = graph->generators.count ? rondo__graph_write_cells(graph, stream) : RONDO_OK;
+    if (!status && graph->copies) status = rondo__graph_copy_slots(graph, stream, true);
+    if (status) rondo__graph_give_numbers_back(graph);
+    return status;
 }
 
 static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {

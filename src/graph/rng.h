@@ -23,6 +23,7 @@ typedef struct rondo__rng_use {
     rondo_generator *generator; /* retained */
     uint64_t cells;             /* device memory of 16 bytes: seed, offset */
     uint64_t total;             /* what a replay takes */
+    uint64_t seed, offset;      /* where the last replay started */
     bool capturing;
 } rondo__rng_use;
 
