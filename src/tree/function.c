@@ -307,7 +307,7 @@ rondo_status rondo_tree_get_function_info(rondo_tree *tree, uint32_t id, rondo_t
         info.struct_size = sizeof info;
         info.mode = function->mode;
         info.name = function->name;
-        info.recordings = function->recordings;
+        info.recordings = function->recordings + rondo__tree_simple_recorded(function);
         info.roots = function->roots;
         info.sizes = function->size_count;
         info.stopped = function->stopped;

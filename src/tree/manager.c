@@ -310,7 +310,11 @@ rondo_status rondo_tree_get_info(rondo_tree *tree, rondo_tree_info *out_info) {
     info.pool = tree->pool;
     info.recordings = (uint32_t)tree->all.count;
     for (const rondo__tree_node *node = tree->first_root; node; node = node->next_sibling) info.roots++;
-    for (size_t i = 0; i < tree->functions.count; i++) info.functions += rondo__tree_function_at(tree, (uint32_t)i) != NULL;
+    for (size_t i = 0; i < tree->functions.count; i++) {
+        const rondo__tree_function *function = rondo__tree_function_at(tree, (uint32_t)i);
+        info.functions += function != NULL;
+        info.recordings += function && rondo__tree_simple_recorded(function);
+    }
     for (size_t i = 0; i < tree->all.count; i++) {
         info.host_bytes += (*RONDO__BUFFER_AT(&tree->all, rondo__tree_node *, i))->host_bytes;
     }

@@ -280,6 +280,8 @@ void rondo__tree_unseal(rondo_tree *tree);
 /* simple.c, report.c */
 RONDO_MUST_USE rondo_status rondo__tree_simple_run(rondo__tree_call *call);
 void rondo__tree_simple_drop(rondo_tree *tree, rondo__tree_function *function);
+/* 1: it has its one recording. */
+uint32_t rondo__tree_simple_recorded(const rondo__tree_function *function);
 
 static inline void rondo__tree_count(rondo__tree_function *function, rondo_tree_reason reason) {
     function->info.reasons[reason]++;
