@@ -7,9 +7,12 @@
  * are alive. When the body returns, they run below a gap in the stack that keeps its frame as it was; that is why test
  * files are compiled without optimisation, which would drop the last stores to locals.
  *
- * For the one who debugs: RONDO_TEST_ONLY=name runs one test, RONDO_TEST_NTH=n only the run in which allocation n fails,
- * RONDO_TEST_PLAIN=1 leaves the failing runs out (for valgrind). A breakpoint on rondo_test_refused stops where an
- * allocation is refused. */
+ * For the one who debugs: RONDO_TEST_ONLY=name runs one test, RONDO_TEST_NTH=n only the run in which allocation n fails.
+ * A breakpoint on rondo_test_refused stops where an allocation is refused.
+ *
+ * Where everything takes many times as long: RONDO_TEST_EACH=n lets each allocation fail only up to the nth (2000), and
+ * of those that follow fewer and fewer (emulators, the thread sanitizer); RONDO_TEST_PLAIN=1 leaves the failing runs out
+ * (valgrind). A program that runs so says it in its first line. */
 #include "harness/harness.h"
 
 #include <dlfcn.h>
@@ -458,6 +461,11 @@ static void test_run(rondo_test *t, uint64_t nth, bool onwards) {
     }
 }
 
+static uint64_t each_up_to(void) {
+    const char *text = getenv("RONDO_TEST_EACH");
+    return text ? strtoull(text, NULL, 10) : EACH_UP_TO;
+}
+
 static void test_all_runs(rondo_test *t) {
     const char *only = getenv("RONDO_TEST_NTH");
     if (only) {
@@ -466,7 +474,8 @@ static void test_all_runs(rondo_test *t) {
     }
     test_run(t, 0, false);
     if (t->end != RUN_PASSED || t->entry->plain || getenv("RONDO_TEST_PLAIN")) return;
-    for (uint64_t nth = 1;; nth += nth < EACH_UP_TO ? 1 : nth / 8) {
+    uint64_t each = each_up_to();
+    for (uint64_t nth = 1;; nth += nth < each || nth < 8 ? 1 : nth / 8) {
         test_run(t, nth, false);
         if (t->end == RUN_FAILED) return;
         if (!heap.refused) break;
@@ -502,6 +511,7 @@ int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t
     if (!tests) return 1;
     const char *only = getenv("RONDO_TEST_ONLY");
     size_t selected = 0;
+    main_passed = main_skipped = 0;
     for (size_t i = 0; i < count; i++) {
         if (only && strcmp(only, entries[i].name) != 0) continue;
         rondo_test_entry *entry = __real_calloc(1, sizeof *entry);
@@ -509,6 +519,10 @@ int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t
         *entry = entries[i];
         tests[selected++] = (struct CMUnitTest){.name = entry->name, .test_func = main_one, .initial_state = entry};
     }
+    if (getenv("RONDO_TEST_PLAIN")) printf("RONDO_TEST_PLAIN: each body runs once, no allocation fails\n");
+    else if (getenv("RONDO_TEST_EACH"))
+        printf("RONDO_TEST_EACH: each of the first %llu allocations fails, then ever fewer\n",
+               (unsigned long long)each_up_to());
     const char *slash = strrchr(program, '/');
     int result = _cmocka_run_group_tests(slash ? slash + 1 : program, tests, selected, NULL, NULL);
     for (size_t i = 0; i < selected; i++) __real_free(tests[i].initial_state);

@@ -11,8 +11,8 @@
  *     }
  *     RONDO_TEST_MAIN(T(test_grows), T_PLAIN(test_slow_one))
  *
- * T: the body runs once plainly, then again and again with the nth allocation failing (each n to 2,000, then
- * geometrically, until a run meets no failure). In such a run T_OK on a status OUT_OF_MEMORY ends the body quietly; the
+ * T: the body runs once plainly, then again and again with the nth allocation failing (each n to 2,000, or to
+ * RONDO_TEST_EACH, then geometrically, until a run meets no failure). In such a run T_OK on a status OUT_OF_MEMORY ends the body quietly; the
  * deferred functions run in reverse order; then no allocation may be left. T_PLAIN: runs once, without that.
  * Allocations are counted under malloc and its kin (linker's --wrap), so statuses and default allocators take part.
  */

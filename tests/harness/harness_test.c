@@ -92,6 +92,13 @@ static void fails_with_defers(rondo_test *t) {
     T_TRUE(t, order_count == 3);
 }
 
+static int many_runs;
+static void many(rondo_test *t) {
+    (void)t;
+    many_runs++;
+    for (int i = 0; i < 100; i++) free(malloc(1));
+}
+
 static int check(bool right, const char *what) {
     if (!right) printf("harness: not so: %s\n", what);
     return !right;
@@ -130,6 +137,7 @@ int main(void) {
         "not true: order_count == 3",
     };
     (void)unsetenv("RONDO_TEST_PLAIN");
+    (void)unsetenv("RONDO_TEST_EACH");
     (void)unsetenv("RONDO_TEST_ONLY");
     (void)unsetenv("RONDO_TEST_NTH");
     char path[] = "/tmp/rondo-harness-XXXXXX";
@@ -137,6 +145,12 @@ int main(void) {
     int file = mkstemp(path), out = dup(1), error = dup(2);
     if (file < 0 || out < 0 || error < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) return 1;
     int result = rondo_test_main(__FILE__, entries, count);
+    static const rondo_test_entry entry = T(many);
+    (void)rondo_test_main(__FILE__, &entry, 1);
+    int all = many_runs;
+    (void)setenv("RONDO_TEST_EACH", "10", 1);
+    (void)rondo_test_main(__FILE__, &entry, 1);
+    int fewer = many_runs - all;
     (void)fflush(NULL);
     if (dup2(out, 1) < 0 || dup2(error, 2) < 0) return 1;
     ssize_t size = pread(file, report, sizeof report - 1, 0);
@@ -148,8 +162,12 @@ int main(void) {
         HARNESS_TEST_CRASH ? "\n1 passed, 9 failed, 1 skipped\n" : "\n2 passed, 8 failed, 1 skipped\n";
     problems += check(strstr(report, closing), closing + 1);
     problems += check(order_count == 3 && order[0] == 3 && order[2] == 1, "deferred functions run in reverse order");
+    /* Plainly, each of 100 alone and with all that follow, and the run that meets no failure. */
+    problems += check(all == 1 + 100 * 2 + 1, "each allocation fails");
+    /* 1 to 16, 18 20 22 24 27 30 33 37 41 46 51 57 64 72 81 91, and 102. */
+    problems += check(fewer == 1 + 32 * 2 + 1, "each of the first ten allocations fails, then fewer");
     if (problems) printf("%s", report);
-    size_t checks = sizeof wanted / sizeof *wanted + 4;
+    size_t checks = sizeof wanted / sizeof *wanted + 6;
     printf("%zu passed, %d failed, 0 skipped\n", checks - (size_t)problems, problems);
     return problems != 0;
 }
