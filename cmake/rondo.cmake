@@ -145,8 +145,12 @@ function(rondo_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # In the sources, as __FILE__ is: that is where a test finds its data.
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set(seconds 300)
+  if(RONDO_SANITIZE OR CMAKE_CROSSCOMPILING) # there, and on a busy machine, all takes many times as long
+    set(seconds 1200)
+  endif()
   # Tests that make a plugin need the compiler of the program that loads it.
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds} ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
 # rondo_fuzz(x_fuzz.c): build/fuzz/x replays fuzz/corpus/x and fuzz/regressions/x with any compiler and sanitizer;
