@@ -50,8 +50,8 @@ static uint64_t cpu_pages(int name) {
 
 static rondo_status cpu_properties(void *self, rondo_device_properties *out_properties) {
     (void)self;
-    out_properties->capabilities =
-        RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_ADDRESSABLE | RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE;
+    out_properties->capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_TREES_CAPABLE |
+                                   RONDO_DEVICE_HOST_ADDRESSABLE | RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE;
     (void)snprintf(out_properties->name, sizeof out_properties->name, "cpu");
     (void)snprintf(out_properties->description, sizeof out_properties->description,
                    "the host's processor, one thread, calls run as they are enqueued");

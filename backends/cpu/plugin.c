@@ -39,8 +39,8 @@ static rondo_status cpu_open(void *self, uint32_t index, const char *settings, c
 
 static const rondo_backend_table cpu_backend_table = {
     .struct_size = sizeof(rondo_backend_table),
-    .capabilities =
-        RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_ADDRESSABLE | RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE,
+    .capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_TREES_CAPABLE | RONDO_DEVICE_HOST_ADDRESSABLE |
+                    RONDO_DEVICE_HOST_KERNELS | RONDO_DEVICE_INLINE,
     .name = "cpu",
     .description = "the host's processor; calls run as they are enqueued",
     .enumerate = cpu_enumerate,

@@ -31,7 +31,7 @@ void rondo__sim_leave(rondo__sim_device *device) { (void)pthread_mutex_unlock(&d
 
 static rondo_status sim_properties(void *self, rondo_device_properties *out_properties) {
     const rondo__sim_device *device = self;
-    out_properties->capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_KERNELS;
+    out_properties->capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_TREES_CAPABLE | RONDO_DEVICE_HOST_KERNELS;
     (void)snprintf(out_properties->name, sizeof out_properties->name, "sim");
     (void)snprintf(out_properties->description, sizeof out_properties->description,
                    "simulated accelerator %u: work runs when it is waited for", device->index);

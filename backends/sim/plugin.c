@@ -54,7 +54,7 @@ static rondo_status sim_open(void *self, uint32_t index, const char *text, const
 
 static const rondo_backend_table sim_backend_table = {
     .struct_size = sizeof(rondo_backend_table),
-    .capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_HOST_KERNELS,
+    .capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_TREES_CAPABLE | RONDO_DEVICE_HOST_KERNELS,
     .name = "sim",
     .description = "a simulated accelerator; work runs when it is waited for, in an order picked by a seed",
     .enumerate = sim_enumerate,
