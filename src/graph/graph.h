@@ -91,7 +91,8 @@ struct rondo_graph {
 };
 
 /* graph.c: before its capture. The graph belongs to somebody who brings its pool back to layouts between replays, and
- * answers for their order: a restore does not make it stale, and that it captures nothing is worth no warning. */
+ * answers for their order: a restore does not make it stale, the memory of its slots is not watched, and that it captures
+ * nothing is worth no warning. */
 void rondo__graph_manage(rondo_graph *graph);
 
 /* state.c */

@@ -42,9 +42,12 @@ rondo_status rondo_graph_declare_slot(rondo_graph *graph, uint32_t slot, void *a
     return rondo__buffer_append(&graph->slots, &declared, 1);
 }
 
+/* Whoever manages a graph compares addresses at each replay and binds what has moved: other memory at the same address is
+ * as good, so there is nothing to watch. */
 static rondo_status slots_resolve(rondo_graph *graph, uint32_t slot, uint64_t address,
                                   rondo__memory_reference *out_reference) {
     *out_reference = (rondo__memory_reference){0};
+    if (graph->managed) return RONDO_OK;
     RONDO__TRY_NOTE(rondo__memory_resolve(graph->device->memory, address, rondo__graph_slot_at(graph, slot)->length,
                                           &graph->watcher, out_reference),
                     "slot %u of graph '%s'", (unsigned)slot, graph->name);
