@@ -24,6 +24,7 @@ ROOMS = {
     "src/graph": (4, "base kernel device memory"),
     "src/exec": (5, "base plan kernel device memory graph artifact"),
     "src/tree": (5, "base device memory graph"),
+    "src/tree/native": (6, "base device memory graph"),
     "src/session": (6, "base plan artifact kernel device memory graph exec ir ops compile"),
     "kernels/ref": (7, ""),
     "backends/cpu": (7, ""),

@@ -3,6 +3,7 @@
 #ifndef RONDO_RONDO_H
 #define RONDO_RONDO_H
 
+#include <rondo/array.h>
 #include <rondo/compiler.h>
 #include <rondo/gate.h>
 #include <rondo/runtime.h>
