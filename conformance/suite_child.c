@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Graphs in graphs: a replay on a stream that captures; and parts of a graph that a condition decides about. */
+#include <string.h>
+
 #include "conf.h"
 
 static rondo_graph *child_make(conf *t, rondo_stream *stream, void *memory, uint64_t start) {
@@ -111,6 +113,8 @@ static void condition_begin(conf *t, rondo_graph *graph, rondo_stream *stream, c
         char text[512];
         rondo_status_format(status, text, sizeof text);
         rondo_status_release(status);
+        WANT(t, strstr(text, "rondo_graph_condition_begin") && strstr(text, t->properties->name),
+             "the refusal of a condition does not name itself and the device: %s", text);
         WANT_OK(t, rondo_graph_abort(graph));
         conf_want_usable(t, stream, "a condition that the device does not have");
         conf_skip(t, "%s", text);

@@ -58,8 +58,9 @@ rondo_status rondo__call_list_condition(rondo__call_list *list, uint64_t address
     rondo__list_appended a = {RONDO__LIST_CONDITION, 0, {NULL, NULL}, "condition", &argument, 1, 0};
     if (!list->lowered)
         return RONDO__FAIL(UNSUPPORTED, CAPTURE,
-                           "device '%s:%d' is given its nodes one by one, before anybody knows whether a condition "
-                           "holds: conditions need a device that runs whole lists on the host",
+                           "rondo_graph_condition_begin: device '%s:%d' is given its nodes one by one, before anybody "
+                           "knows whether a condition holds: conditions need a backend that runs whole lists "
+                           "(execute_list) of host kernels in memory that the host can address",
                            list->device->properties.name, (int)list->device->properties.index);
     RONDO__TRY(rondo__list_condition_argument(address, &argument));
     RONDO__TRY(rondo__list_append(list, &a));
