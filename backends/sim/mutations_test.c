@@ -460,12 +460,12 @@ static void world_close(world *w) {
     rondo_instance_release(w->instance);
 }
 
-/* How many questions are answered wrongly. */
-static int ask_all(const char *format, int mutation, int seed) {
+/* How many questions are answered wrongly; no more are asked than it takes to find so many. */
+static int ask_all(const char *format, int mutation, int seed, int enough) {
     int wrong = 0;
     char settings[64];
     (void)snprintf(settings, sizeof settings, format, mutation, seed);
-    for (size_t i = 0; i < QUESTIONS; i++) {
+    for (size_t i = 0; i < QUESTIONS && wrong < enough; i++) {
         world w;
         bool right = world_open(&w, settings);
         right = right && questions[i](&w) && w.good;
@@ -477,9 +477,9 @@ static int ask_all(const char *format, int mutation, int seed) {
 
 static void test_every_mutation_shows(rondo_test *t) {
     for (int seed = 0; seed < 4; seed++) {
-        T_EQ(t, ask_all("fail=counter:100000%d,seed=%d", 0, seed), 0);
+        T_EQ(t, ask_all("fail=counter:100000%d,seed=%d", 0, seed, 1), 0);
         for (int i = 1; i <= RONDO__SIM_MUTATION_LAST; i++) {
-            if (ask_all("mutate=#%d,seed=%d", i, seed)) continue;
+            if (ask_all("mutate=#%d,seed=%d", i, seed, 1)) continue;
             rondo_test_fail(t, __FILE__, __LINE__, "mutation '%s' shows in nothing", rondo__sim_mutation_at(i)->name);
         }
     }
@@ -488,7 +488,7 @@ static void test_every_mutation_shows(rondo_test *t) {
 /* Most faults break one thing and not everything. */
 static void test_a_mutation_is_one_fault(rondo_test *t) {
     int narrow = 0;
-    for (int i = 1; i <= RONDO__SIM_MUTATION_LAST; i++) narrow += ask_all("mutate=#%d,seed=%d", i, 1) <= 3;
+    for (int i = 1; i <= RONDO__SIM_MUTATION_LAST; i++) narrow += ask_all("mutate=#%d,seed=%d", i, 1, 4) <= 3;
     T_TRUE(t, narrow >= RONDO__SIM_MUTATION_LAST / 2);
 }
 
