@@ -35,6 +35,7 @@ rondo_status rondo__tree_direct(rondo__tree_call *call, rondo_tree_reason reason
     rondo__tree_lock(tree);
     function->busy--;
     if (!status && (!function->info.direct_ns || spent < function->info.direct_ns)) function->info.direct_ns = spent;
+    if (!status) status = rondo__tree_own_outputs(call);
     if (function->removed) rondo__tree_function_unused(tree, function);
     return status;
 }
@@ -48,7 +49,8 @@ static rondo_status run_nested(rondo__tree_call *call) {
     rondo__tree_count(call->function, RONDO_TREE_REASON_NESTED);
     call->function->info.directs++;
     tree->info.directs++;
-    return host->run(host->user, &context, call->inputs, call->input_count, call->outputs, call->output_count);
+    RONDO__TRY(host->run(host->user, &context, call->inputs, call->input_count, call->outputs, call->output_count));
+    return rondo__tree_own_outputs(call);
 }
 
 /* ---------------------------------------------------------------------------------------------------- choose */

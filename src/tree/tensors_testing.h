@@ -817,6 +817,10 @@ static inline rondo_status th_own(void *user, void *stream, void *tensor, void *
     th_tensor *x = NULL;
     th_called(h);
     RONDO__TRY(tt_fault(h->faults, TT_FAULT_OWN));
+    if (!((th_tensor *)tensor)->storage || ((th_tensor *)tensor)->storage->place != RONDO_TENSOR_DEVICE) {
+        *out_tensor = th_keep(h, tensor); /* no memory of a pool */
+        return RONDO_OK;
+    }
     RONDO__TRY(th_empty_like(h, stream, tensor, &x));
     md_lock(h->device);
     rondo_status status = md_copy_one(stream, th_data(x), th_data(tensor), th_extent(x));

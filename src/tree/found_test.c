@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What random programs found (random_test.c), each as short as it still goes wrong. */
+#include "tree/tree_testing.h"
+
+#define INC                                                                                 \
+    {                                                                                       \
+        .name = "inc", .inputs = 1, .outputs = 1, .steps = { P_ADDS(1, 0, 1), P_RETURN(1) } \
+    }
+
+/* A recording that does nothing has no graph, and nothing of it can be bound. */
+static void empty_recording(rondo_test *t, tt_kind kind, bool rebind) {
+    tt_world w;
+    th_model f = {.name = "f", .inputs = 2, .outputs = 2, .steps = {P_VIEW(2, 1, 1), P_RETURN(2), P_RETURN(0)}};
+    th_tensor *kept[5];
+    tt_prepare(t, &w, kind);
+    if (rebind) w.ops.flags |= RONDO_GRAPH_OPS_REBIND;
+    tt_start(&w);
+    uint32_t id = tt_add(&w, &f);
+    for (int i = 0; i < 5; i++) {
+        th_tensor *y[2];
+        tt_invocation(&w);
+        kept[i] = tt_new(&w, (float)i); /* each time elsewhere */
+        T_OK(t, tt_try(&w, id, TT_IN(tt_new(&w, 7), tt_keep(&w, kept[i])), 2, y));
+        tt_ramp(&w, y[0], (float)i + 1, 1);
+        tt_ramp(&w, y[1], 7, 1);
+        T_TRUE(t, y[0]->storage == kept[i]->storage);
+        tt_drop(&w, y[0]);
+        tt_drop(&w, y[1]);
+    }
+    tt_counts(&w, 1, 1, 3, 0);
+    T_EQ(t, tt_function(&w, id).copies, 0);
+}
+
+static void test_inputs_of_an_empty_recording(rondo_test *t, tt_kind kind) { empty_recording(t, kind, false); }
+static void test_bound_inputs_of_an_empty_recording(rondo_test *t, tt_kind kind) { empty_recording(t, kind, true); }
+
+/* An output that is to be a copy is one in whatever way the call is made: here it lies on an output of the path. */
+static void test_owned_output_of_a_direct_call(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC;
+    th_model g = {.name = "g",
+                  .inputs = 1,
+                  .outputs = 2,
+                  .steps = {P_VIEW(1, 0, 1), P_RETURN(1), P_RETURN(0)},
+                  .owned = {0},
+                  .owned_count = 1,
+                  .skip = "it is for the test"};
+    tt_open(t, &w, kind);
+    uint32_t inc = tt_add(&w, &f), direct = tt_add(&w, &g);
+    for (int i = 0; i < 4; i++) {
+        th_tensor *y, *mine, *same;
+        tt_invocation(&w);
+        y = tt_call(&w, inc, tt_new(&w, (float)i));
+        tt_pair(&w, direct, tt_keep(&w, y), &mine, &same);
+        T_TRUE(t, mine->storage != y->storage && same->storage == y->storage);
+        tt_drop(&w, same);
+        tt_drop(&w, y);
+        tt_invocation(&w);
+        tt_drop(&w, tt_call(&w, inc, tt_new(&w, 100)));
+        tt_ramp(&w, mine, (float)i + 2, 1);
+        tt_drop(&w, mine);
+    }
+}
+
+#define TESTS(X)                               \
+    X(test_inputs_of_an_empty_recording)       \
+    X(test_bound_inputs_of_an_empty_recording) \
+    X(test_owned_output_of_a_direct_call)
+
+TT_MAIN(TESTS)
