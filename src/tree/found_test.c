@@ -63,9 +63,47 @@ static void test_owned_output_of_a_direct_call(rondo_test *t, tt_kind kind) {
     }
 }
 
+/* A function that is removed while the path has several warm-ups of it. */
+static void test_removed_after_several_warm_ups(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC, g = INC;
+    tt_open(t, &w, kind);
+    uint32_t gone = tt_add(&w, &f), stays = tt_add(&w, &g);
+    th_tensor *a = tt_call(&w, gone, tt_new_of(&w, 0, 4, 1)), *b = tt_call(&w, gone, tt_new_of(&w, 0, 6, 1));
+    T_OK(t, rondo_tree_remove_function(w.tree, gone));
+    T_EQ(t, tt_info(&w).functions, 2); /* its outputs are in use */
+    tt_ramp(&w, a, 2, 1);
+    tt_drop(&w, a);
+    tt_drop(&w, b);
+    for (int i = 0; i < 3; i++) {
+        th_tensor *y = tt_call(&w, stays, tt_new(&w, (float)i));
+        tt_ramp(&w, y, (float)i + 1, 1);
+        tt_drop(&w, y);
+    }
+    T_EQ(t, tt_info(&w).functions, 1);
+}
+
+/* The same, and the path is left with its pool. */
+static void test_removed_and_reset(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC;
+    tt_open(t, &w, kind);
+    uint32_t id = tt_add(&w, &f);
+    th_tensor *a = tt_call(&w, id, tt_new_of(&w, 0, 4, 1)), *b = tt_call(&w, id, tt_new_of(&w, 0, 6, 1));
+    T_OK(t, rondo_tree_remove_function(w.tree, id));
+    T_OK(t, rondo_tree_reset(w.tree));
+    T_EQ(t, tt_info(&w).functions, 0);
+    tt_ramp(&w, a, 2, 1);
+    tt_ramp(&w, b, 2, 1);
+    tt_drop(&w, a);
+    tt_drop(&w, b);
+}
+
 #define TESTS(X)                               \
     X(test_inputs_of_an_empty_recording)       \
     X(test_bound_inputs_of_an_empty_recording) \
-    X(test_owned_output_of_a_direct_call)
+    X(test_owned_output_of_a_direct_call)      \
+    X(test_removed_after_several_warm_ups)     \
+    X(test_removed_and_reset)
 
 TT_MAIN(TESTS)

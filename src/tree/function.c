@@ -180,6 +180,13 @@ void rondo__tree_function_unused(rondo_tree *tree, rondo__tree_function *functio
     rondo__tree_function_destroy(tree, function);
 }
 
+void rondo__tree_functions_unused(rondo_tree *tree) {
+    for (size_t i = 0; i < tree->functions.count; i++) {
+        rondo__tree_function *function = rondo__tree_function_at(tree, (uint32_t)i);
+        if (function) rondo__tree_function_unused(tree, function);
+    }
+}
+
 rondo_status rondo_tree_remove_function(rondo_tree *tree, uint32_t id) {
     rondo_status status = RONDO_OK;
     RONDO__TRY(rondo__tree_enter(tree, "rondo_tree_remove_function"));

@@ -74,6 +74,7 @@ void rondo__tree_retire_pool(rondo_tree *tree) {
     }
     tree->state = RONDO_TREE_NOTHING;
     rondo__tree_drop_all(tree);
+    rondo__tree_functions_unused(tree);
     if (tree->pool.automatic || tree->pool.user) RONDO__IGNORE(tree->ops.release_pool(tree->ops.user, tree->pool));
     tree->pool = (rondo_pool_id){0, 0};
 }

@@ -116,13 +116,15 @@ void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, v
     tree->stalled = 0;
     atomic_store_explicit(&tree->pending_forward, false, memory_order_relaxed); /* of which nothing is left to wait for */
     tree->info.steps++;
+    bool removed = false;
     for (; node; node = up) {
-        rondo__tree_function *function = node->function;
+        removed = removed || node->function->removed;
         up = node->parent;
         if (node->warmup) rondo__tree_free_node(tree, node);
         else if (node->doomed) rondo__tree_drop_node(tree, node);
-        if (function->removed) rondo__tree_function_unused(tree, function);
     }
+    /* Only now: several nodes may be of one function. */
+    if (removed) rondo__tree_functions_unused(tree);
 }
 
 /* ------------------------------------------------------------------------------------------------------- step */

@@ -195,6 +195,7 @@ RONDO_MUST_USE rondo_status rondo__tree_find_size(rondo__tree_call *call);
 void rondo__tree_function_destroy(rondo_tree *tree, rondo__tree_function *function);
 /* Destroys a removed function when nothing of it is left. */
 void rondo__tree_function_unused(rondo_tree *tree, rondo__tree_function *function);
+void rondo__tree_functions_unused(rondo_tree *tree); /* all of them */
 /* No recording of it any more. `why` may be null. */
 void rondo__tree_function_stop(rondo_tree *tree, rondo__tree_function *function, rondo_tree_reason reason,
                                const char *why);
