@@ -99,11 +99,40 @@ static void test_removed_and_reset(rondo_test *t, tt_kind kind) {
     tt_drop(&w, b);
 }
 
+/* Where outputs move out of the way, an input that is one stays the caller's: what is written to it is seen. */
+static void test_written_input_moves_and_stays_the_callers(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC;
+    th_model g = {.name = "g",
+                  .inputs = 1,
+                  .outputs = 1,
+                  .steps = {P_ADDS_IN(0, 10), P_VIEW(1, 0, 1), P_RETURN(1)},
+                  .mutated = {0},
+                  .mutated_count = 1};
+    tt_prepare(t, &w, kind);
+    w.options.conflict = RONDO_TREE_CONFLICT_COPY;
+    tt_start(&w);
+    uint32_t inc = tt_add(&w, &f), write = tt_add(&w, &g);
+    for (int i = 0; i < 5; i++) {
+        tt_invocation(&w);
+        th_tensor *x = tt_call(&w, inc, tt_new(&w, (float)i));
+        rondo_tree_mark_step(w.tree);
+        th_tensor *y = tt_call(&w, write, tt_keep(&w, x));
+        T_TRUE(t, y->storage == x->storage);
+        tt_ramp(&w, x, (float)i + 11, 1);
+        tt_ramp(&w, y, (float)i + 12, 1);
+        tt_drop(&w, x);
+        tt_drop(&w, y);
+    }
+    T_EQ(t, tt_info(&w).carried, 5);
+}
+
 #define TESTS(X)                               \
     X(test_inputs_of_an_empty_recording)       \
     X(test_bound_inputs_of_an_empty_recording) \
     X(test_owned_output_of_a_direct_call)      \
     X(test_removed_after_several_warm_ups)     \
-    X(test_removed_and_reset)
+    X(test_removed_and_reset)                  \
+    X(test_written_input_moves_and_stays_the_callers)
 
 TT_MAIN(TESTS)

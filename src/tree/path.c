@@ -58,20 +58,17 @@ void rondo__tree_mark_dead(rondo_tree *tree, const rondo__tree_node *node) {
 
 /* -------------------------------------------------------------------------------------------------------- end */
 
-/* Of a lease that is seized. True when the storage has other memory now. */
-static bool path_evacuate(rondo_tree *tree, rondo_tree_lease *lease, void *stream) {
+/* Of a lease that is seized: its storage gets other memory, and the lease is over. A failure changes nothing. */
+static rondo_status path_move(rondo_tree *tree, rondo_tree_lease *lease, uint64_t owner, void *stream) {
     const rondo_tensor_host *host = &tree->host;
     void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
-    if (tree->options.conflict != RONDO_TREE_CONFLICT_COPY || !storage) return false;
-    rondo_status status = host->evacuate(host->user, stream, storage, lease->pointer, lease->bytes);
-    if (status) {
-        rondo__log_write(tree->log, RONDO_LOG_WARNING, "trees: an output could not be copied before its memory is used again: %s",
-                         rondo_status_message(status));
-        rondo_status_release(status);
-        return false;
-    }
+    RONDO__TRY(host->evacuate(host->user, stream, storage, lease->pointer, lease->bytes));
     tree->info.evacuated++;
-    return true;
+    if (owner == RONDO__LEASE_ALLOCATOR) RONDO__IGNORE(tree->ops.raw_delete(tree->ops.user, lease->pointer));
+    if (lease->weak) host->unwatch(host->user, lease->weak);
+    lease->weak = NULL;
+    rondo__lease_finish(lease, true, 0, tree->runs);
+    return RONDO_OK;
 }
 
 static void path_poison(rondo_tree *tree, rondo_tree_lease *lease) {
@@ -82,22 +79,30 @@ static void path_poison(rondo_tree *tree, rondo_tree_lease *lease) {
     tree->host.poison(tree->host.user, storage, text);
 }
 
+static bool path_moves(const rondo_tree *tree, const rondo_tree_lease *lease) {
+    return tree->options.conflict == RONDO_TREE_CONFLICT_COPY && (lease->weak || rondo_tree_lease_storage(lease));
+}
+
 static void path_invalidate(rondo_tree *tree, rondo_tree_lease *lease, uint32_t taker, void *stream) {
     uint64_t owner = 0;
     bool plain = !tree->host.poison && tree->options.conflict == RONDO_TREE_CONFLICT_ERROR;
     if (plain && !lease->weak && rondo__lease_take(lease, taker, tree->runs)) return;
     if (!rondo__tree_live(tree, lease) || !rondo__lease_seize(lease, &owner)) return;
-    bool moved = path_evacuate(tree, lease, stream);
-    if (!moved) {
-        atomic_store_explicit(&lease->taker, taker, memory_order_relaxed);
-        atomic_store_explicit(&lease->taker_run, tree->runs, memory_order_relaxed);
-        path_poison(tree, lease);
+    if (path_moves(tree, lease)) {
+        rondo_status status = path_move(tree, lease, owner, stream);
+        if (!status) return;
+        rondo__log_write(tree->log, RONDO_LOG_WARNING, "trees: an output could not be copied before its memory is used again: %s",
+                         rondo_status_message(status));
+        rondo_status_release(status);
     }
+    atomic_store_explicit(&lease->taker, taker, memory_order_relaxed);
+    atomic_store_explicit(&lease->taker_run, tree->runs, memory_order_relaxed);
+    path_poison(tree, lease);
     if (owner == RONDO__LEASE_ALLOCATOR) RONDO__IGNORE(tree->ops.raw_delete(tree->ops.user, lease->pointer));
     bool weak = lease->weak != NULL;
     if (weak) tree->host.unwatch(tree->host.user, lease->weak);
     lease->weak = NULL;
-    rondo__lease_finish(lease, moved || weak, taker, tree->runs);
+    rondo__lease_finish(lease, weak, taker, tree->runs);
 }
 
 void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, void *stream) {
@@ -147,16 +152,31 @@ uint64_t rondo__tree_statics(const rondo__tree_call *call) {
     return hash;
 }
 
-/* Values of inputs that are outputs of the path come over to the next one in memory of their own. */
+/* The value of an input on that lease comes over to the next path: in the storage, where those move anyway, so that it
+ * stays the caller's, else in a copy. */
+static rondo_status path_carry_one(rondo__tree_call *call, uint32_t index, rondo_tree_lease *lease) {
+    rondo_tree *tree = call->tree;
+    const rondo_tensor_host *host = &tree->host;
+    void *copy = NULL;
+    uint64_t owner = 0;
+    if (path_moves(tree, lease) && rondo__lease_seize(lease, &owner)) {
+        rondo_status status = path_move(tree, lease, owner, call->stream);
+        if (status) rondo__lease_yield(lease, owner);
+        return status;
+    }
+    RONDO__TRY(host->own(host->user, call->stream, call->inputs[index], &copy));
+    host->release(host->user, &call->inputs[index], 1);
+    call->inputs[index] = copy;
+    return RONDO_OK;
+}
+
 static rondo_status path_carry(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     const rondo_tensor_host *host = &tree->host;
     for (uint32_t i = 0; i < call->input_count; i++) {
-        void *copy = NULL;
-        if (!tree->pointers[i] || !rondo__tree_find_covering(tree, tree->pointers[i])) continue;
-        RONDO__TRY(host->own(host->user, call->stream, call->inputs[i], &copy));
-        host->release(host->user, &call->inputs[i], 1);
-        call->inputs[i] = copy;
+        rondo_tree_lease *lease = tree->pointers[i] ? rondo__tree_find_covering(tree, tree->pointers[i]) : NULL;
+        if (!lease) continue;
+        RONDO__TRY(path_carry_one(call, i, lease));
         tree->info.carried++;
     }
     if (!host->facts(host->user, call->inputs, call->input_count, tree->pointers, tree->words)) {
