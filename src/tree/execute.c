@@ -152,10 +152,20 @@ static rondo_status execute_outputs(rondo__tree_call *call, rondo__tree_node *no
 }
 
 static rondo_status execute_launch(const rondo__tree_call *call, const rondo__tree_node *node) {
-    const rondo_graph_ops *ops = &call->tree->ops;
+    rondo_tree *tree = call->tree;
+    const rondo_graph_ops *ops = &tree->ops;
     const rondo__tree_sealed *sealed = call->launch;
     if (!node->graph || (sealed && sealed->waits)) return RONDO_OK;
-    return ops->replay(ops->user, sealed && sealed->graph ? sealed->graph : node->graph, call->stream);
+    if (sealed && sealed->graph) {
+        if (tree->seal->waiting == sealed->before) {
+            RONDO__TRY(ops->replay(ops->user, sealed->graph, call->stream));
+            tree->seal->waiting = 0;
+            return RONDO_OK;
+        }
+        /* Some of those were flushed, and must not be launched again. */
+        RONDO__TRY(rondo__tree_settle(tree));
+    }
+    return ops->replay(ops->user, node->graph, call->stream);
 }
 
 rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node, bool *out_done) {

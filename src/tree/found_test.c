@@ -7,6 +7,12 @@
     {                                                                                       \
         .name = "inc", .inputs = 1, .outputs = 1, .steps = { P_ADDS(1, 0, 1), P_RETURN(1) } \
     }
+/* x += 1 in place, and what it is then; x is a parameter. */
+#define COUNT                                                                                                 \
+    {                                                                                                         \
+        .name = "count", .inputs = 1, .outputs = 1, .steps = {P_ADDS_IN(0, 1), P_ADDS(1, 0, 0), P_RETURN(1)}, \
+        .statics = {0}, .static_count = 1, .mutated = {0}, .mutated_count = 1                                 \
+    }
 
 /* A recording that does nothing has no graph, and nothing of it can be bound. */
 static void empty_recording(rondo_test *t, tt_kind kind, bool rebind) {
@@ -127,12 +133,100 @@ static void test_written_input_moves_and_stays_the_callers(rondo_test *t, tt_kin
     T_EQ(t, tt_info(&w).carried, 5);
 }
 
-#define TESTS(X)                               \
-    X(test_inputs_of_an_empty_recording)       \
-    X(test_bound_inputs_of_an_empty_recording) \
-    X(test_owned_output_of_a_direct_call)      \
-    X(test_removed_after_several_warm_ups)     \
-    X(test_removed_and_reset)                  \
-    X(test_written_input_moves_and_stays_the_callers)
+/* Launches of a sealed sequence that go as one, but for those that somebody could not wait for. */
+static void sealed_counts(tt_world *w, tt_kind kind, uint32_t *id, th_model *f, th_tensor *x[3]) {
+    tt_prepare(w->t, w, kind);
+    w->options.seal_after = 1;
+    w->table.flags |= RONDO_TENSOR_HOST_FLUSHES;
+    w->ops.flags |= RONDO_GRAPH_OPS_CHILD_GRAPHS;
+    tt_start(w);
+    for (int k = 0; k < 3; k++) {
+        id[k] = tt_add(w, &f[k]);
+        x[k] = tt_new(w, 0);
+    }
+}
+
+static void test_flush_within_a_sealed_sequence(rondo_test *t, tt_kind kind) {
+    tt_world w = {.t = t};
+    th_model f[3] = {COUNT, COUNT, COUNT};
+    uint32_t id[3];
+    th_tensor *x[3];
+    sealed_counts(&w, kind, id, f, x);
+    for (int i = 0; i < 24; i++) {
+        th_tensor *y[3];
+        tt_invocation(&w);
+        for (int k = 0; k < 3; k++) {
+            y[k] = tt_call(&w, id[k], tt_keep(&w, x[k]));
+            if (i >= 8 && i % 3 == k) T_OK(t, rondo_tree_flush(w.tree));
+            if (i >= 16 && i % 3 != k) T_OK(t, rondo_tree_flush(w.tree));
+        }
+        for (int k = 0; k < 3; k++) {
+            tt_ramp(&w, y[k], (float)i + 1, 1);
+            tt_ramp(&w, x[k], (float)i + 1, 1); /* each once */
+            tt_drop(&w, y[k]);
+        }
+    }
+    T_TRUE(t, tt_info(&w).sealed >= 60);
+    for (int k = 0; k < 3; k++) tt_drop(&w, x[k]);
+}
+
+/* What is owed is launched before the sequence is given up for a function that goes. */
+static void test_removed_within_a_sealed_sequence(rondo_test *t, tt_kind kind) {
+    tt_world w = {.t = t};
+    th_model f[3] = {COUNT, COUNT, COUNT};
+    uint32_t id[3];
+    th_tensor *x[3], *y[3];
+    sealed_counts(&w, kind, id, f, x);
+    for (int i = 0; i < 8; i++) {
+        tt_invocation(&w);
+        for (int k = 0; k < 3; k++) y[k] = tt_call(&w, id[k], tt_keep(&w, x[k]));
+        for (int k = 0; k < 3; k++) tt_drop(&w, y[k]);
+    }
+    tt_invocation(&w);
+    y[0] = tt_call(&w, id[0], tt_keep(&w, x[0]));
+    T_OK(t, rondo_tree_remove_function(w.tree, id[2]));
+    tt_ramp(&w, y[0], 9, 1);
+    tt_ramp(&w, x[0], 9, 1);
+    T_TRUE(t, tt_info(&w).sealed > 0);
+    tt_drop(&w, y[0]);
+    for (int k = 0; k < 3; k++) tt_drop(&w, x[k]);
+}
+
+/* A launch that fails is told, and made at the next occasion. */
+static void test_owed_launch_fails(rondo_test *t, tt_kind kind) {
+    tt_world w = {.t = t};
+    th_model f[3] = {COUNT, COUNT, COUNT};
+    uint32_t id[3];
+    th_tensor *x[3], *y[3];
+    sealed_counts(&w, kind, id, f, x);
+    for (int i = 0; i < 20; i++) {
+        tt_invocation(&w);
+        for (int k = 0; k < 3; k++) {
+            y[k] = tt_call(&w, id[k], tt_keep(&w, x[k]));
+            if (i < 8 || k != 1) continue;
+            w.faults.entry = TT_FAULT_REPLAY;
+            w.faults.nth = 1u + (uint64_t)i % 2u; /* of the two that are owed */
+            T_FAILS(t, rondo_tree_flush(w.tree), DEVICE_LOST, "REPLAY was made to fail");
+        }
+        for (int k = 0; k < 3; k++) {
+            tt_ramp(&w, y[k], (float)i + 1, 1);
+            tt_ramp(&w, x[k], (float)i + 1, 1);
+            tt_drop(&w, y[k]);
+        }
+    }
+    T_TRUE(t, tt_info(&w).sealed >= 40);
+    for (int k = 0; k < 3; k++) tt_drop(&w, x[k]);
+}
+
+#define TESTS(X)                                      \
+    X(test_inputs_of_an_empty_recording)              \
+    X(test_bound_inputs_of_an_empty_recording)        \
+    X(test_owned_output_of_a_direct_call)             \
+    X(test_removed_after_several_warm_ups)            \
+    X(test_removed_and_reset)                         \
+    X(test_written_input_moves_and_stays_the_callers) \
+    X(test_flush_within_a_sealed_sequence)            \
+    X(test_removed_within_a_sealed_sequence)          \
+    X(test_owed_launch_fails)
 
 TT_MAIN(TESTS)

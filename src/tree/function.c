@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sized.h"
-#include "tree/tree.h"
+#include "tree/seal.h"
 
 #define RONDO__TREE_INPUTS_MAX (1u << 20)
 /* Sizes without a recording are forgotten when there are more. */
@@ -194,6 +194,9 @@ rondo_status rondo_tree_remove_function(rondo_tree *tree, uint32_t id) {
     if (!function || function->removed) {
         status = RONDO__FAIL(NOT_FOUND, TREE, "the tree has no function %u", id);
     } else {
+        status = rondo__tree_settle(tree); /* outputs of what is owed stay in use */
+    }
+    if (!status) {
         rondo__tree_unseal(tree);
         function->removed = true;
         function_bury(tree, function);

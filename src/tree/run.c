@@ -121,7 +121,7 @@ static rondo_status run_open(rondo__tree_call *call) {
     rondo__tree_function *function = call->function;
     bool done = false;
     rondo_status status = rondo__tree_settle(tree);
-    if (rondo__tree_is_sealed(tree)) rondo__tree_unseal(tree);
+    if (!status && rondo__tree_is_sealed(tree)) rondo__tree_unseal(tree);
     if (!status) status = rondo__tree_find_size(call);
     if (!status) status = rondo__tree_step(call);
     if (!status) {

@@ -104,6 +104,7 @@ static rondo_status seal_join(rondo_tree *tree, uint32_t first, uint32_t last) {
         return status;
     }
     sequence[last].graph = graph;
+    sequence[last].before = last - first;
     for (uint32_t i = first; i < last; i++) sequence[i].waits = true;
     return RONDO_OK;
 }
@@ -173,14 +174,13 @@ void rondo__tree_trail_end(rondo_tree *tree) {
 
 rondo_status rondo__tree_settle(rondo_tree *tree) {
     rondo__tree_seal *seal = tree->seal;
-    rondo_status status = RONDO_OK;
-    if (!seal || !seal->waiting) return RONDO_OK;
-    uint32_t first = seal->position - seal->waiting;
-    for (uint32_t i = first; i < seal->position && !status; i++) {
-        status = tree->ops.replay(tree->ops.user, seal->sequence[i].node->graph, seal->waiting_stream);
+    /* What cannot be launched stays owed. */
+    while (seal && seal->waiting) {
+        const rondo__tree_node *node = seal->sequence[seal->position - seal->waiting].node;
+        RONDO__TRY(tree->ops.replay(tree->ops.user, node->graph, seal->waiting_stream));
+        seal->waiting--;
     }
-    seal->waiting = 0;
-    return status;
+    return RONDO_OK;
 }
 
 rondo_status rondo_tree_flush(rondo_tree *tree) {

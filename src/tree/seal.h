@@ -13,6 +13,7 @@ typedef struct rondo__tree_sealed {
     rondo__tree_node *node;
     uint64_t *pointers; /* of all its inputs */
     void *graph;        /* launched in place of those that waited and this one; null: each for itself */
+    uint32_t before;    /* how many those are */
     bool waits;         /* its launch waits for a later one */
 } rondo__tree_sealed;
 
