@@ -54,13 +54,9 @@ static rondo_status revive_one(rondo__tree_call *call, const rondo__tree_revival
                                 .lease = revival->lease};
     output.epoch = rondo__lease_epoch(rondo__lease_word(revival->lease));
     rondo_status status = host->make_outputs(host->user, &output, 1, NULL, &call->inputs[revival->index]);
+    if (status && fresh) rondo__lease_revoke(revival->lease);
     if (!status && fresh) status = execute_watch(tree, revival->lease, call->inputs[revival->index]);
     return status;
-}
-
-static void revive_undo(rondo_tree *tree, rondo_tree_lease *lease, bool replaying) {
-    rondo__lease_revoke(lease);
-    if (!replaying) RONDO__IGNORE(tree->ops.raw_delete(tree->ops.user, lease->pointer));
 }
 
 rondo_status rondo__tree_revive(rondo__tree_call *call, const rondo__tree_node *node) {
@@ -69,27 +65,23 @@ rondo_status rondo__tree_revive(rondo__tree_call *call, const rondo__tree_node *
     rondo_status status = RONDO_OK;
     /* Nothing has run since they were given up: their memory is as it was. */
     for (uint32_t i = 0; i < node->revival_count; i++) {
-        const rondo__tree_revival *revival = &node->revivals[i];
-        revival->lease->listed = false;
-        if (call->inputs[revival->index] || rondo__tree_live(tree, revival->lease)) continue;
-        (void)rondo__lease_grant(revival->lease, replaying ? RONDO__LEASE_REPLAY : RONDO__LEASE_ALLOCATOR);
-        revival->lease->granted = true;
+        rondo_tree_lease *lease = node->revivals[i].lease;
+        lease->listed = false;
+        if (call->inputs[node->revivals[i].index] || lease->granted || rondo__tree_live(tree, lease)) continue;
+        (void)rondo__lease_grant(lease, RONDO__LEASE_REPLAY);
+        lease->granted = true;
         restore = !replaying;
     }
-    if (restore) status = rondo__tree_restore(tree, tree->current);
     for (uint32_t i = 0; i < node->revival_count; i++) {
         const rondo__tree_revival *revival = &node->revivals[i];
         bool fresh = revival->lease->granted;
-        if (call->inputs[revival->index] && !fresh) continue;
-        if (!status && !call->inputs[revival->index]) {
-            status = revive_one(call, revival, fresh);
-            if (status && fresh) revive_undo(tree, revival->lease, replaying);
-        } else if (fresh) {
-            revive_undo(tree, revival->lease, replaying);
-        }
         revival->lease->granted = false;
+        if (call->inputs[revival->index]) continue;
+        if (!status) status = revive_one(call, revival, fresh);
+        else if (fresh) rondo__lease_revoke(revival->lease);
     }
-    return status;
+    /* Those that are there now get their blocks. */
+    return status || !restore ? status : rondo__tree_restore(tree, tree->current);
 }
 
 /* -------------------------------------------------------------------------------------------------------- run */

@@ -218,6 +218,38 @@ static void test_owed_launch_fails(rondo_test *t, tt_kind kind) {
     for (int k = 0; k < 3; k++) tt_drop(&w, x[k]);
 }
 
+/* A recording that fails after it was given an output of the path that nobody else has: the output comes back, with the
+ * memory that it had, and what is allocated next lies elsewhere. */
+static void test_given_input_of_a_failed_recording(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC, h = INC;
+    th_model g = {.name = "g",
+                  .inputs = 1,
+                  .outputs = 2,
+                  .steps = {P_FAIL(1 << RONDO_TREE_RECORD), P_VIEW(1, 0, 1), P_RETURN(0), P_RETURN(1)}};
+    tt_prepare(t, &w, kind);
+    w.options.record_after = 1;
+    tt_start(&w);
+    uint32_t inc = tt_add(&w, &f), other = tt_add(&w, &h), fails = tt_add(&w, &g);
+    for (int i = 0; i < 4; i++) {
+        th_tensor *a, *b;
+        tt_invocation(&w);
+        tt_pair(&w, fails, tt_call(&w, inc, tt_new(&w, (float)i)), &a, &b);
+        T_EQ(t, tt_info(&w).live, 1);
+        T_EQ(t, tt_live(&w), i ? 0 : 1); /* replays know nothing of blocks */
+        T_TRUE(t, a->storage == b->storage);
+        th_tensor *y = tt_call(&w, other, tt_new(&w, 100));
+        tt_ramp(&w, y, 101, 1);
+        tt_ramp(&w, a, (float)i + 1, 1);
+        tt_ramp(&w, b, (float)i + 2, 1);
+        tt_drop(&w, y);
+        tt_drop(&w, a);
+        tt_ramp(&w, b, (float)i + 2, 1);
+        tt_drop(&w, b);
+        T_EQ(t, tt_live(&w), 0);
+    }
+}
+
 #define TESTS(X)                                      \
     X(test_inputs_of_an_empty_recording)              \
     X(test_bound_inputs_of_an_empty_recording)        \
@@ -227,6 +259,7 @@ static void test_owed_launch_fails(rondo_test *t, tt_kind kind) {
     X(test_written_input_moves_and_stays_the_callers) \
     X(test_flush_within_a_sealed_sequence)            \
     X(test_removed_within_a_sealed_sequence)          \
-    X(test_owed_launch_fails)
+    X(test_owed_launch_fails)                         \
+    X(test_given_input_of_a_failed_recording)
 
 TT_MAIN(TESTS)
