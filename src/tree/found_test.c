@@ -250,6 +250,29 @@ static void test_given_input_of_a_failed_recording(rondo_test *t, tt_kind kind) 
     }
 }
 
+/* A warm-up that fails after it put memory away: the pool is left to that memory, and nobody else is blamed for it. */
+static void test_failed_warm_up_leaves_memory(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = {.name = "f",
+                  .inputs = 1,
+                  .outputs = 1,
+                  .steps = {P_ADDS(1, 0, 1), P_KEEP(1), P_FAIL(1 << RONDO_TREE_WARMUP), P_RETURN(1)}};
+    th_model g = INC;
+    tt_open(t, &w, kind);
+    uint32_t fails = tt_add(&w, &f), inc = tt_add(&w, &g);
+    th_tensor *y = NULL;
+    T_FAILS(t, tt_try(&w, fails, TT_IN(tt_new(&w, 1)), 1, &y), KERNEL_FAILED, "on purpose");
+    T_EQ(t, tt_info(&w).pool.user, 0);
+    for (int i = 0; i < 4; i++) {
+        tt_invocation(&w);
+        y = tt_call(&w, inc, tt_new(&w, (float)i));
+        tt_ramp(&w, y, (float)i + 1, 1);
+        tt_drop(&w, y);
+    }
+    tt_counts(&w, 1, 1, 2, 0);
+    T_EQ(t, tt_function(&w, inc).stopped, RONDO_TREE_REASON_NONE);
+}
+
 #define TESTS(X)                                      \
     X(test_inputs_of_an_empty_recording)              \
     X(test_bound_inputs_of_an_empty_recording)        \
@@ -260,6 +283,7 @@ static void test_given_input_of_a_failed_recording(rondo_test *t, tt_kind kind) 
     X(test_flush_within_a_sealed_sequence)            \
     X(test_removed_within_a_sealed_sequence)          \
     X(test_owed_launch_fails)                         \
-    X(test_given_input_of_a_failed_recording)
+    X(test_given_input_of_a_failed_recording)         \
+    X(test_failed_warm_up_leaves_memory)
 
 TT_MAIN(TESTS)

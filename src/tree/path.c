@@ -308,3 +308,12 @@ rondo_status rondo__tree_check_pool(rondo_tree *tree, const uint64_t *more, uint
     }
     return RONDO_OK;
 }
+
+rondo_status rondo__tree_leave_rest(rondo_tree *tree) {
+    bool equal = true;
+    if (!tree->options.check_pool || tree->state == RONDO_TREE_EXECUTING) return RONDO_OK;
+    if (!tree->pool.automatic && !tree->pool.user) return RONDO_OK;
+    RONDO__TRY(rondo__tree_check_pool(tree, NULL, 0, &equal));
+    if (!equal) rondo__tree_retire_pool(tree);
+    return RONDO_OK;
+}

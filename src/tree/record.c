@@ -345,18 +345,13 @@ static rondo_status record_fall_back(recording *r, rondo_status failure) {
     rondo__tree_call *call = r->call;
     rondo_tree *tree = call->tree;
     rondo__tree_function *function = call->function;
-    bool equal = true;
     if (r->made) rondo__tree_release_all(tree, call->outputs, call->output_count);
     rondo__tree_release_all(tree, r->given, call->input_count);
     rondo__tree_release_all(tree, call->held, call->held_count);
     rondo_status status = r->node ? rondo__tree_revive(call, r->node) : RONDO_OK;
     if (r->node) rondo__tree_free_node(tree, r->node);
     r->node = NULL;
-    /* What a broken recording left behind is not ours to keep. */
-    if (!status && tree->options.check_pool && (tree->pool.automatic || tree->pool.user) && tree->state != RONDO_TREE_EXECUTING) {
-        status = rondo__tree_check_pool(tree, NULL, 0, &equal);
-        if (!status && !equal) rondo__tree_retire_pool(tree);
-    }
+    if (!status) status = rondo__tree_leave_rest(tree);
     if (status) {
         rondo__tree_release_all(tree, call->inputs, call->input_count);
         return rondo__status_first(status, failure);

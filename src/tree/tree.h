@@ -239,6 +239,9 @@ void rondo__tree_mark_dead(rondo_tree *tree, const rondo__tree_node *node);
 RONDO_MUST_USE rondo_status rondo__tree_check_pool(rondo_tree *tree, const uint64_t *more, uint32_t count_more,
                                                    bool *out_equal);
 
+/* After a call that failed: what it left behind in the pool is not the tree's to keep, and the pool is left to it. */
+RONDO_MUST_USE rondo_status rondo__tree_leave_rest(rondo_tree *tree);
+
 /* outputs.c: what a warm-up or a recording made becomes the node's. `inputs`: facts of the tensors that the model was
  * given, with place NONE for those that are outputs of the path. A failure leaves the outputs to the caller. */
 RONDO_MUST_USE rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *node,

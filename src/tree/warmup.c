@@ -81,7 +81,7 @@ static rondo_status warmup_finish(rondo__tree_call *call, rondo__tree_node *node
     if (status) {
         rondo__tree_release_all(tree, call->outputs, call->output_count);
         rondo__tree_free_node(tree, node);
-        return status;
+        return rondo__status_first(status, rondo__tree_leave_rest(tree));
     }
     call->size->warmed = true;
     tree->current = node;
@@ -162,8 +162,12 @@ rondo_status rondo__tree_warm_up(rondo__tree_call *call) {
     rondo_tree_function_info *info = &call->function->info;
     if (!status && (!info->warmup_ns || spent < info->warmup_ns)) info->warmup_ns = spent;
     if (!status && (!call->size->direct_ns || spent < call->size->direct_ns)) call->size->direct_ns = spent;
-    if (status) rondo__tree_free_node(tree, node);
-    else status = warmup_finish(call, node, facts);
+    if (status) {
+        rondo__tree_free_node(tree, node);
+        status = rondo__status_first(status, rondo__tree_leave_rest(tree));
+    } else {
+        status = warmup_finish(call, node, facts);
+    }
     rondo__tree_free_facts(call, facts);
     warmup_release_held(call);
     return status;
