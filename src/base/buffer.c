@@ -53,6 +53,14 @@ rondo_status rondo__buffer_append(rondo__buffer *buffer, const void *elements, s
     return RONDO_OK;
 }
 
+void rondo__buffer_trim(rondo__buffer *buffer) {
+    if (buffer->count == buffer->capacity || !buffer->count) return;
+    rondo_status status = rondo__reallocate(&buffer->allocator, &buffer->data, buffer->capacity * buffer->element_size,
+                                            buffer->count * buffer->element_size);
+    if (!status) buffer->capacity = buffer->count;
+    rondo_status_release(status);
+}
+
 /* Room for `length` more characters and the terminator. */
 static rondo_status buffer_text_reserve(rondo__buffer *buffer, size_t length) {
     size_t total = 0;

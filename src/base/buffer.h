@@ -18,6 +18,8 @@ void rondo__buffer_deinit(rondo__buffer *buffer);
 RONDO_MUST_USE rondo_status rondo__buffer_reserve(rondo__buffer *buffer, size_t count);
 /* Appends `count` elements copied from `elements`, or zeroed ones when it is null. */
 RONDO_MUST_USE rondo_status rondo__buffer_append(rondo__buffer *buffer, const void *elements, size_t count);
+/* Gives back what growth took in advance, where the allocator can. */
+void rondo__buffer_trim(rondo__buffer *buffer);
 #define RONDO__BUFFER_AT(buffer, type, index) (&((type *)(buffer)->data)[index])
 
 /* Text: a buffer of chars that is always terminated once something was added. */

@@ -347,19 +347,10 @@ rondo_status rondo__call_list_argument_slot(rondo__call_list *list, uint32_t arg
 
 /* ------------------------------------------------------------------------------------------- seal, bind, update */
 
-/* Gives back what growth took in advance; it does not matter whether that works. */
-static void list_trim_buffer(rondo__buffer *buffer) {
-    if (buffer->count == buffer->capacity || !buffer->count) return;
-    rondo_status status = rondo__reallocate(&buffer->allocator, &buffer->data, buffer->capacity * buffer->element_size,
-                                            buffer->count * buffer->element_size);
-    if (!status) buffer->capacity = buffer->count;
-    rondo_status_release(status);
-}
-
 static void list_trim(rondo__call_list *list) {
-    list_trim_buffer(&list->nodes);
-    list_trim_buffer(&list->arguments);
-    list_trim_buffer(&list->side);
+    rondo__buffer_trim(&list->nodes);
+    rondo__buffer_trim(&list->arguments);
+    rondo__buffer_trim(&list->side);
     size_t lead = list->entries ? (size_t)((char *)list->entries - (char *)list->entries_raw) : 0;
     size_t bytes = list->entry_count * sizeof(rondo_list_entry) + LIST_LINE;
     if (!list->entries || bytes >= list->entries_bytes) return;

@@ -247,6 +247,16 @@ static rondo_status order_sort(rondo__order *order) {
     return RONDO_OK;
 }
 
+/* Points were for the capture; what stays takes no more than it needs. */
+static void order_trim(rondo__order *order) {
+    rondo__buffer_deinit(&order->points);
+    rondo__buffer_deinit(&order->clocks);
+    rondo__buffer_deinit(&order->leaves);
+    rondo__buffer_trim(&order->steps);
+    rondo__buffer_trim(&order->edges);
+    rondo__buffer_trim(&order->node_lanes);
+}
+
 /* An event serves again once the last wait for its record was enqueued. */
 rondo_status rondo__order_seal(rondo__order *order) {
     rondo__buffer idle;
@@ -263,6 +273,7 @@ rondo_status rondo__order_seal(rondo__order *order) {
         if (step->wait && --point->waits == 0) numbers[idle.count++] = point->event;
     }
     rondo__buffer_deinit(&idle);
+    if (!status) order_trim(order);
     return status;
 }
 

@@ -67,7 +67,7 @@ RONDO_MUST_USE rondo_status rondo__order_point(rondo__order *order, uint32_t lan
 RONDO_MUST_USE rondo_status rondo__order_wait(rondo__order *order, uint32_t lane, uint64_t nodes, uint32_t point);
 /* The first lane with work that lane 0 has not come after; RONDO__ORDER_NONE: all is joined. */
 uint32_t rondo__order_unjoined(const rondo__order *order, uint64_t *out_node);
-/* Steps get their place and events their numbers. */
+/* Steps get their place and events their numbers. No node, point or wait comes after it. */
 RONDO_MUST_USE rondo_status rondo__order_seal(rondo__order *order);
 uint32_t rondo__order_lane_of(const rondo__order *order, uint64_t node);
 uint64_t rondo__order_bytes(const rondo__order *order);
