@@ -120,6 +120,7 @@ int main(int argc, char **argv) {
     bench_replay(&setup, &report);
     bench_capture(&setup, &report);
     bench_memory(&setup, &report);
+    bench_trees(&setup, &report);
     bench_models(&setup, &report);
     bench_size(&setup, &report);
     bench_peer_close(setup.peer);

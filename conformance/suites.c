@@ -21,6 +21,7 @@
     X(conf_suite_fork)    \
     X(conf_suite_child)   \
     X(conf_suite_random)  \
+    X(conf_suite_tree)    \
     X(conf_suite_thread)
 
 #define X(suite) extern const conf_suite suite;
