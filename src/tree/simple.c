@@ -351,6 +351,15 @@ static rondo_status simple_record(rondo__tree_call *call, const rondo_tensor_fac
     return RONDO_OK;
 }
 
+/* The inputs' memory is the caller's stream's again: what still reads it on the side stream comes first. */
+static void simple_settle(rondo__tree_call *call) {
+    const rondo_graph_ops *ops = &call->tree->ops;
+    if (!call->tree->stream) return;
+    rondo_status order = ops->stream_wait(ops->user, call->stream, call->tree->stream);
+    if (order) RONDO__IGNORE(ops->synchronize(ops->user, call->tree->stream));
+    rondo_status_release(order);
+}
+
 /* Nothing of the recording is left; the call is made with its inputs as they were. */
 static rondo_status simple_fall_back(rondo__tree_call *call, rondo_status failure) {
     rondo__tree_function *function = call->function;
@@ -389,6 +398,7 @@ static rondo_status simple_first(rondo__tree_call *call) {
         status = rondo__tree_direct(call, reason);
     } else {
         status = simple_record(call, facts, given, &warm);
+        if (status) simple_settle(call);
         if (!status) {
             status = simple_finish(call);
         } else if (warm) {
