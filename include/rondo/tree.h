@@ -308,7 +308,7 @@ typedef struct rondo_tree_function {
     uint32_t constant_count;
     uint32_t owned_count;
     const uint32_t *owned_outputs; /* indices of outputs that are returned as copies in ordinary memory */
-    const char *skip; /* not null: never graphed, and why (from rondo_tree_gate) */
+    const char *skip; /* not null: never graphed, and why (a verdict of rondo_gates_check) */
     uint32_t simple;  /* 1: the non-tree path: its own pool, one recording, the same outputs at each call */
     uint32_t reserved;
 } rondo_tree_function;
