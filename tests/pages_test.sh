@@ -59,20 +59,30 @@ C
   README.md) cat <<'C' ;;
     enum { count = 64, bytes = 4 * count };
     float *x_host, *y_host, *z_host;
-    void *x, *y, *z;
-    rondo_kernel kernel;
+    void *x, *y, *z, *added, *multiplied;
+    rondo_event *forked, *joined;
+    rondo_kernel add, multiply;
     rondo_memory_host_allocate(device, bytes, (void **)&x_host);
     rondo_memory_host_allocate(device, bytes, (void **)&y_host);
     rondo_memory_host_allocate(device, bytes, (void **)&z_host);
     rondo_memory_allocate(device, bytes, &x);
     rondo_memory_allocate(device, bytes, &y);
     rondo_memory_allocate(device, bytes, &z);
+    rondo_memory_allocate(device, bytes, &added);
+    rondo_memory_allocate(device, bytes, &multiplied);
+    rondo_event_create(device, &forked);
+    rondo_event_create(device, &joined);
     for (int i = 0; i < count; i++) x_host[i] = (float)i, y_host[i] = 1000.0f, z_host[i] = 0.0f;
-    rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 1, (const int64_t[]){count}, &kernel);
-    const rondo_argument arguments[3] = {{(uint64_t)(uintptr_t)x, bytes, RONDO_ACCESS_READ, 0},
-                                         {(uint64_t)(uintptr_t)y, bytes, RONDO_ACCESS_READ, 0},
-                                         {(uint64_t)(uintptr_t)z, bytes, RONDO_ACCESS_WRITE, 0}};
-    rondo_call add = {sizeof add, 3, kernel, arguments, "add"};
+    rondo_kernel_prepare(device, "Add", 2, RONDO_DTYPE_F32, 1, (const int64_t[]){count}, &add);
+    rondo_kernel_prepare(device, "Mul", 2, RONDO_DTYPE_F32, 1, (const int64_t[]){count}, &multiply);
+#define READ(name) {(uint64_t)(uintptr_t)name, bytes, RONDO_ACCESS_READ, 0}
+#define WRITE(name) {(uint64_t)(uintptr_t)name, bytes, RONDO_ACCESS_WRITE, 0}
+    const rondo_argument of_sum[3] = {READ(x), READ(y), WRITE(added)};
+    const rondo_argument of_product[3] = {READ(x), READ(y), WRITE(multiplied)};
+    const rondo_argument of_both[3] = {READ(added), READ(multiplied), WRITE(z)};
+    rondo_call sum = {sizeof sum, 3, add, of_sum, "sum"};
+    rondo_call product = {sizeof product, 3, multiply, of_product, "product"};
+    rondo_call both = {sizeof both, 3, add, of_both, "both"};
 C
   esac
 }
@@ -108,11 +118,17 @@ C
     must_be(statistics.allocations == 0 && statistics.reserved_bytes == 2u << 20, "the block is free, its segment kept");
 C
   README.md) cat <<'C' ;;
-    for (int i = 0; i < count; i++) must_be(z_host[i] == (float)i + 1000.0f, "z = x + y");
+    for (int i = 0; i < count; i++) must_be(z_host[i] == (float)(i + 1000 + i * 1000), "z = (x + y) + x * y");
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    rondo_graph_get_info(graph, &info);
+    must_be(info.lanes == 2 && info.nodes == 6, "two branches");
     rondo_graph_release(graph);
-    rondo_kernel_release(device, kernel);
-    void *device_memory[] = {x, y, z}, *host_memory[] = {x_host, y_host, z_host};
-    for (int i = 0; i < 3; i++) rondo_memory_free(device, device_memory[i]);
+    rondo_kernel_release(device, add);
+    rondo_kernel_release(device, multiply);
+    rondo_event_release(forked);
+    rondo_event_release(joined);
+    void *device_memory[] = {x, y, z, added, multiplied}, *host_memory[] = {x_host, y_host, z_host};
+    for (int i = 0; i < 5; i++) rondo_memory_free(device, device_memory[i]);
     for (int i = 0; i < 3; i++) rondo_memory_host_free(device, host_memory[i]);
 C
   esac
