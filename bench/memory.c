@@ -18,7 +18,7 @@ static double hit_ours(const bench_setup *setup, uint64_t size) {
         bench_must(rondo_memory_allocate_on(setup->stream, size, &block));
         bench_must(rondo_memory_free(setup->device, block));
     }
-    return (double)(bench_now_ns() - start) / HIT_ROUNDS;
+    return (double)(bench_now_ns() - start) / (double)HIT_ROUNDS;
 }
 
 static double hit_theirs(pthread_mutex_t *mutex, uint64_t size) {
@@ -31,7 +31,7 @@ static double hit_theirs(pthread_mutex_t *mutex, uint64_t size) {
         free(block);
         (void)pthread_mutex_unlock(mutex);
     }
-    return (double)(bench_now_ns() - start) / HIT_ROUNDS;
+    return (double)(bench_now_ns() - start) / (double)HIT_ROUNDS;
 }
 
 /* The ratio is the median of the turns' own ratios: both sides of a turn are measured within some 20 us, the one first

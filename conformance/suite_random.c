@@ -175,6 +175,7 @@ static void random_shared(conf *t) {
 /* Means and bounds; the numbers themselves are the replay tests' concern. */
 static void random_distributions(conf *t) {
     enum { COUNT = 20000 };
+    const double count = COUNT;
     rondo_stream *stream = conf_stream(t);
     rondo_generator *generator = random_make(t, 11);
     float *got = conf_host(t, COUNT * 4);
@@ -185,7 +186,7 @@ static void random_distributions(conf *t) {
     conf_download(t, stream, got, memory, COUNT * 4);
     for (int i = 0; i < COUNT; ++i) {
         WANT(t, got[i] >= -2.0f && got[i] < 6.0f, "a uniform number in [-2, 6) is %g", (double)got[i]);
-        mean += (double)got[i] / COUNT;
+        mean += (double)got[i] / count;
     }
     WANT(t, fabs(mean - 2.0) < 0.1, "the mean of uniform numbers in [-2, 6) is %g", mean);
     WANT_OK(t, rondo_random_fill(stream, generator, RONDO_DISTRIBUTION_NORMAL, memory, COUNT, 3.0f, 2.0f));
@@ -193,8 +194,8 @@ static void random_distributions(conf *t) {
     mean = 0;
     for (int i = 0; i < COUNT; ++i) {
         WANT(t, isfinite(got[i]), "a normal number is not finite");
-        mean += (double)got[i] / COUNT;
-        square += ((double)got[i] - 3.0) * ((double)got[i] - 3.0) / COUNT;
+        mean += (double)got[i] / count;
+        square += ((double)got[i] - 3.0) * ((double)got[i] - 3.0) / count;
     }
     WANT(t, fabs(mean - 3.0) < 0.1 && fabs(sqrt(square) - 2.0) < 0.1,
          "normal numbers (3, 2) have mean %g, deviation %g", mean, sqrt(square));
@@ -204,14 +205,14 @@ static void random_distributions(conf *t) {
         WANT(t, bytes[i] <= 1, "a choice is %u", (unsigned)bytes[i]);
         ones += bytes[i];
     }
-    WANT(t, fabs(ones / COUNT - 0.3) < 0.02, "of choices at 0.3, %g are 1", ones / COUNT);
+    WANT(t, fabs(ones / count - 0.3) < 0.02, "of choices at 0.3, %g are 1", ones / count);
     WANT_OK(t, rondo_random_fill(stream, generator, RONDO_DISTRIBUTION_DROPOUT, memory, COUNT, 0.2f, 0.0f));
     conf_download(t, stream, got, memory, COUNT * 4);
     for (int i = 0; i < COUNT; ++i) {
         WANT(t, got[i] == 0.0f || fabs((double)got[i] - 1.25) < 1e-6, "a dropout factor at 0.2 is %g", (double)got[i]);
         kept += got[i] != 0.0f;
     }
-    WANT(t, fabs(kept / COUNT - 0.8) < 0.02, "dropout at 0.2 keeps %g", kept / COUNT);
+    WANT(t, fabs(kept / count - 0.8) < 0.02, "dropout at 0.2 keeps %g", kept / count);
 }
 
 #define RANDOM(name, what, function) \

@@ -189,6 +189,7 @@ GT_BOTH(test_wrong_requests)
 /* A million of each: mean, deviation and extremes where they must be, at six standard errors. */
 static void test_statistics(rondo_test *t) {
     enum { COUNT = 1000000 };
+    const double count = COUNT;
     random_fixture r;
     random_open(t, &r, "cpu");
     float *x = malloc(COUNT * sizeof *x);
@@ -201,10 +202,10 @@ static void test_statistics(rondo_test *t) {
         sum += v, square += v * v, third += v * v * v;
         if (i) neighbours += v * (double)x[i - 1];
     }
-    T_NEAR(t, sum / COUNT, 0.0, 6e-3);
-    T_NEAR(t, square / COUNT, 1.0, 6.0 * sqrt(2.0 / COUNT));
-    T_NEAR(t, third / COUNT, 0.0, 6.0 * sqrt(15.0 / COUNT));
-    T_NEAR(t, neighbours / COUNT, 0.0, 6e-3);
+    T_NEAR(t, sum / count, 0.0, 6e-3);
+    T_NEAR(t, square / count, 1.0, 6.0 * sqrt(2.0 / count));
+    T_NEAR(t, third / count, 0.0, 6.0 * sqrt(15.0 / count));
+    T_NEAR(t, neighbours / count, 0.0, 6e-3);
     T_OK(t, rondo_random_fill(r.f.stream, r.generator, RONDO_DISTRIBUTION_UNIFORM, x, COUNT, 0, 1));
     unsigned bins[16] = {0};
     for (int i = 0; i < COUNT; i++) {
@@ -212,17 +213,17 @@ static void test_statistics(rondo_test *t) {
         bins[(int)(x[i] * 16.0f)]++;
     }
     double chi = 0;
-    for (int b = 0; b < 16; b++) chi += (bins[b] - COUNT / 16.0) * (bins[b] - COUNT / 16.0) / (COUNT / 16.0);
+    for (int b = 0; b < 16; b++) chi += (bins[b] - count / 16.0) * (bins[b] - count / 16.0) / (count / 16.0);
     T_TRUE(t, chi < 60.0); /* 15 degrees of freedom: 60 has a chance of 2e-7 */
     double kept = 0;
     T_OK(t, rondo_random_fill(r.f.stream, r.generator, RONDO_DISTRIBUTION_DROPOUT, x, COUNT, 0.1f, 0));
     for (int i = 0; i < COUNT; i++) kept += (double)x[i];
-    T_NEAR(t, kept / COUNT, 1.0, 6.0 * sqrt(0.1 / 0.9 / COUNT));
+    T_NEAR(t, kept / count, 1.0, 6.0 * sqrt(0.1 / 0.9 / count));
     uint8_t *bytes = (uint8_t *)x;
     double ones = 0;
     T_OK(t, rondo_random_fill(r.f.stream, r.generator, RONDO_DISTRIBUTION_BERNOULLI, bytes, COUNT, 0.25f, 0));
     for (int i = 0; i < COUNT; i++) ones += bytes[i];
-    T_NEAR(t, ones / COUNT, 0.25, 6.0 * sqrt(0.25 * 0.75 / COUNT));
+    T_NEAR(t, ones / count, 0.25, 6.0 * sqrt(0.25 * 0.75 / count));
     /* The bounds of what was asked for. */
     T_OK(t, rondo_random_fill(r.f.stream, r.generator, RONDO_DISTRIBUTION_UNIFORM, x, COUNT, 1.0f,
                               nextafterf(1.0f, 2.0f)));
