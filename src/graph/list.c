@@ -67,8 +67,8 @@ rondo_status rondo__call_list_create(rondo_device *device, rondo__memory_watcher
     rondo__buffer_init(&list->slots, &list->allocator, sizeof(rondo__list_slot), UINT32_MAX - 1u);
     rondo__buffer_init(&list->events, &list->allocator, sizeof(rondo_event *), RONDO__LIST_ENTRIES_MAX);
     rondo__buffer_init(&list->children, &list->allocator, sizeof(rondo__list_child), RONDO__LIST_ENTRIES_MAX);
-    rondo__list_intern_init(list);
-    rondo_status status = rondo__buffer_append(&list->details, &value, 1);
+    rondo_status status = rondo__list_intern_init(list);
+    if (!status) status = rondo__buffer_append(&list->details, &value, 1);
     if (status) {
         rondo__call_list_destroy(list);
         return status;
@@ -376,6 +376,7 @@ rondo_status rondo__call_list_seal(rondo__call_list *list) {
         at += RONDO__LIST_BLOCK_HEAD + (size_t)block->count;
     }
     list->sealed = true;
+    rondo__list_intern_close(list);
     for (uint32_t s = 0; s < list->slots.count; s++) {
         rondo__buffer *mentions = &rondo__list_slot_at(list, s)->mentions;
         for (size_t i = 0; i < mentions->count; i++) {

@@ -11,11 +11,25 @@
 
 #include "graph/list_private.h"
 
-void rondo__list_intern_init(rondo__call_list *list) {
+/* For lists that grow no more: every look misses. */
+static const rondo__list_memo list_no_memo[RONDO__LIST_MEMO];
+
+rondo_status rondo__list_intern_init(rondo__call_list *list) {
+    void *memory = NULL;
     rondo__arena_init(&list->texts, &list->allocator, RONDO__LIST_NAMES_BYTES_MAX);
     rondo__buffer_init(&list->names, &list->allocator, sizeof(rondo__list_name), UINT32_MAX - 2u);
     rondo__buffer_init(&list->details, &list->allocator, sizeof(rondo__list_detail), UINT32_MAX - 2u);
     rondo__buffer_init(&list->references, &list->allocator, sizeof(rondo__memory_reference), UINT32_MAX - 2u);
+    list->recall = list_no_memo;
+    RONDO__TRY(rondo__allocate_array(&list->allocator, RONDO__LIST_MEMO, sizeof(rondo__list_memo), &memory));
+    list->recall = list->memo = memory;
+    return RONDO_OK;
+}
+
+void rondo__list_intern_close(rondo__call_list *list) {
+    rondo__free(&list->allocator, list->memo, RONDO__LIST_MEMO * sizeof *list->memo);
+    list->memo = NULL;
+    list->recall = list_no_memo;
 }
 
 static void list_index_free(rondo__call_list *list, rondo__list_index *index) {
@@ -24,6 +38,7 @@ static void list_index_free(rondo__call_list *list, rondo__list_index *index) {
 }
 
 void rondo__list_intern_deinit(rondo__call_list *list) {
+    rondo__list_intern_close(list);
     list_index_free(list, &list->name_index);
     list_index_free(list, &list->detail_index);
     list_index_free(list, &list->reference_index);
@@ -36,7 +51,7 @@ void rondo__list_intern_deinit(rondo__call_list *list) {
 /* A program that frees a temporary behind each operator comes here as often, so the memo is not written over. */
 void rondo__list_intern_forget(rondo__call_list *list) {
     list->stamp += 4u;
-    if (!list->stamp) memset(list->memo, 0, sizeof list->memo);
+    if (!list->stamp && list->memo) memset(list->memo, 0, RONDO__LIST_MEMO * sizeof *list->memo);
     memset(list->recent, 0, sizeof list->recent);
 }
 
@@ -305,7 +320,7 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     else if (a->word) /* null is an optional operand that is absent */
         RONDO__TRY(list_describe_memory(list, a, known, &detail));
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));
-    if (usual)
+    if (usual && list->memo)
         list->memo[rondo__list_memo_of(a->word, a->access)] =
             (rondo__list_memo){a->word, a->length, list->stamp | a->access, *out_detail};
     return RONDO_OK;

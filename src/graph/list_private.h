@@ -127,7 +127,8 @@ struct rondo__call_list {
     uint32_t recent_at;
     uint64_t slots_low, slots_high; /* every slot with an address lies between them */
     uint32_t stamp;                 /* of the memo's entries that hold; a multiple of 4 */
-    rondo__list_memo memo[RONDO__LIST_MEMO];
+    rondo__list_memo *memo;         /* RONDO__LIST_MEMO cells while the list grows; then null */
+    const rondo__list_memo *recall; /* the same, or cells that hold nothing */
 };
 
 /* A node as it is appended. */
@@ -146,7 +147,9 @@ RONDO_MUST_USE rondo_status rondo__list_append(rondo__call_list *list, const ron
 RONDO_MUST_USE rondo_status rondo__list_condition_argument(uint64_t address, rondo_argument *out_argument);
 
 /* list_intern.c: what is kept once. */
-void rondo__list_intern_init(rondo__call_list *list);
+RONDO_MUST_USE rondo_status rondo__list_intern_init(rondo__call_list *list);
+/* The list is whole: what only growing needs goes. */
+void rondo__list_intern_close(rondo__call_list *list);
 void rondo__list_intern_deinit(rondo__call_list *list);
 RONDO_MUST_USE rondo_status rondo__list_intern_name(rondo__call_list *list, const char *name, uint32_t *out_name);
 RONDO_MUST_USE rondo_status rondo__list_intern_detail(rondo__call_list *list, const rondo__list_detail *detail,
@@ -191,7 +194,7 @@ static inline size_t rondo__list_memo_of(uint64_t word, uint32_t access) {
 }
 /* The common cases of rondo__list_intern_argument, where capture spends its time: a value, and what was seen before. */
 static inline bool rondo__list_recall(const rondo__call_list *list, const rondo_argument *a, uint32_t *out_detail) {
-    const rondo__list_memo *memo = &list->memo[rondo__list_memo_of(a->word, a->access)];
+    const rondo__list_memo *memo = &list->recall[rondo__list_memo_of(a->word, a->access)];
     if (a->access == RONDO_ACCESS_VALUE) {
         *out_detail = RONDO__LIST_DETAIL_VALUE;
         return true;

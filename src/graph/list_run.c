@@ -170,7 +170,7 @@ static uint64_t list_buffer_bytes(const rondo__buffer *buffer) {
 }
 
 uint64_t rondo__call_list_bytes(const rondo__call_list *list) {
-    uint64_t bytes = sizeof *list + list->entries_bytes + list->texts.total;
+    uint64_t bytes = sizeof *list + (list->memo ? RONDO__LIST_MEMO * sizeof *list->memo : 0u) + list->entries_bytes + list->texts.total;
     bytes += list_buffer_bytes(&list->nodes) + list_buffer_bytes(&list->arguments) + list_buffer_bytes(&list->side);
     bytes += list_buffer_bytes(&list->details) + list_buffer_bytes(&list->references);
     bytes += list_buffer_bytes(&list->names) + list_buffer_bytes(&list->slots);

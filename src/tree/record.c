@@ -212,6 +212,7 @@ static rondo_status record_capture(recording *r) {
         /* Only views and bookkeeping: there is nothing to replay. */
         ops->release_graph(ops->user, node->graph);
         node->graph = NULL;
+        node->facts.bytes = 0;
     }
     return status;
 }
