@@ -122,15 +122,24 @@ static bool lease_change(rondo_tree_lease *lease, uint64_t *word, uint64_t wante
     return atomic_compare_exchange_weak_explicit(&lease->word, word, wanted, memory_order_acq_rel, memory_order_acquire);
 }
 
+static void lease_release(rondo_tree_lease *lease, uint64_t epoch);
+
+/* Of a replay, and nobody else is there: the common case. */
 void rondo_tree_lease_release(rondo_tree_lease *lease, uint64_t epoch) {
+    const uint64_t odd = RONDO__LEASE_OWNER_MASK | RONDO__LEASE_ORPHAN;
     if (!lease) return;
-    uint64_t word = rondo__lease_word(lease);
-    if (lease->group->book->serial && (word & RONDO__LEASE_OWNER_MASK) == RONDO__LEASE_REPLAY &&
-        rondo__lease_epoch(word) == epoch && !(word & RONDO__LEASE_ORPHAN)) {
-        atomic_store_explicit(&lease->word, (word & ~RONDO__LEASE_OWNER_MASK) - RONDO__LEASE_HELD,
-                              memory_order_relaxed);
-        return;
+    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
+    bool quick = rondo__lease_epoch(word) == epoch && (word & odd) == RONDO__LEASE_REPLAY;
+    if (quick && (rondo__alone() || lease->group->book->serial)) {
+        word = (word & ~RONDO__LEASE_OWNER_MASK) - RONDO__LEASE_HELD;
+        atomic_store_explicit(&lease->word, word, memory_order_relaxed);
+    } else {
+        lease_release(lease, epoch);
     }
+}
+
+static void lease_release(rondo_tree_lease *lease, uint64_t epoch) {
+    uint64_t word = rondo__lease_word(lease);
     for (;;) {
         uint64_t owner = word & RONDO__LEASE_OWNER_MASK, rest = word & ~RONDO__LEASE_OWNER_MASK;
         if (rondo__lease_epoch(word) != epoch || owner == RONDO__LEASE_OVER) {
@@ -223,7 +232,7 @@ bool rondo__lease_take(rondo_tree_lease *lease, uint32_t taker, uint64_t run) {
         atomic_store_explicit(&lease->taker, taker, memory_order_relaxed);
         atomic_store_explicit(&lease->taker_run, run, memory_order_relaxed);
         uint64_t wanted = word & ~RONDO__LEASE_OWNER_MASK;
-        if (lease->group->book->serial) {
+        if (lease->group->book->serial || rondo__alone()) {
             atomic_store_explicit(&lease->word, wanted, memory_order_release);
             return true;
         }

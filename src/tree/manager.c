@@ -11,6 +11,10 @@
 
 void rondo__tree_lock(rondo_tree *tree) {
     uint64_t nobody = 0, me = rondo__thread_id();
+    if (rondo__alone()) {
+        atomic_store_explicit(&tree->owner, me, memory_order_relaxed);
+        return;
+    }
     if (atomic_compare_exchange_strong_explicit(&tree->owner, &nobody, me, memory_order_acq_rel, memory_order_relaxed)) {
         return;
     }
@@ -33,6 +37,10 @@ rondo_status rondo__tree_enter(rondo_tree *tree, const char *what) {
 }
 
 void rondo__tree_unlock(rondo_tree *tree) {
+    if (rondo__alone()) {
+        atomic_store_explicit(&tree->owner, 0u, memory_order_relaxed);
+        return;
+    }
     /* Either this sees who waits, or who is about to wait sees that nobody is inside. */
     atomic_store(&tree->owner, 0u);
     if (!atomic_load(&tree->waiting)) return;

@@ -112,6 +112,7 @@ void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, v
     /* Moving one frees another, perhaps: nothing of the host's may find a path that is half gone. */
     for (rondo__tree_node *node = tree->current; node; node = node->parent) {
         for (uint32_t i = 0; node->group && i < node->group->count; i++) {
+            if (!rondo__lease_live(&node->group->leases[i])) continue;
             path_invalidate(tree, &node->group->leases[i], taker_id, stream);
         }
     }

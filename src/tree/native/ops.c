@@ -118,24 +118,42 @@ static int native_compare(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static bool native_has(const uint64_t *sorted, uint64_t count, uint64_t address) {
-    return count && bsearch(&address, sorted, (size_t)count, sizeof *sorted, native_compare) != NULL;
+/* The first of the list that is not below the address. */
+static uint64_t native_first(const uint64_t *sorted, uint64_t count, uint64_t address) {
+    uint64_t low = 0;
+    while (low < count) {
+        uint64_t middle = low + (count - low) / 2u;
+        if (sorted[middle] < address) low = middle + 1u;
+        else count = middle;
+    }
+    return low;
 }
 
-/* The state's blocks that are alive in it: how many of them are in the list; those that are not are freed, if asked to. */
+/* The state's blocks that are alive in it: how many of them are in the list; those that are not are freed, if asked to.
+ * Blocks of a segment and the list are both in order of address. */
 static uint64_t native_match(rondo_device *device, const rondo_memory_checkpoint *state, const uint64_t *sorted,
                              uint64_t count, bool free_others) {
     uint64_t matches = 0;
     for (uint64_t i = 0; i < state->segment_count; i++) {
         const rondo__saved_segment *segment = &state->segments[i];
-        uint64_t at = segment->base;
+        uint64_t at = segment->base, next = native_first(sorted, count, at);
         for (uint64_t b = 0; b < segment->count; at += segment->blocks[b++].size) {
             if (!segment->blocks[b].live) continue;
-            if (native_has(sorted, count, at)) matches++;
+            while (next < count && sorted[next] < at) next++;
+            if (next < count && sorted[next] == at) matches++;
             else if (free_others) RONDO__IGNORE(rondo_memory_free(device, (void *)(uintptr_t)at));
         }
     }
     return matches;
+}
+
+/* Outputs of one recording were mostly made in order of address. */
+static void native_sort(uint64_t *addresses, uint64_t count) {
+    for (uint64_t i = 1; i < count; i++) {
+        if (addresses[i - 1u] <= addresses[i]) continue;
+        qsort(addresses, (size_t)count, sizeof *addresses, native_compare);
+        return;
+    }
 }
 
 static rondo_status native_not_alive(rondo_device *device, const rondo_memory_checkpoint *state, const uint64_t *sorted,
@@ -156,7 +174,7 @@ static rondo_status native_restore(rondo_device *device, rondo_memory_checkpoint
         return native_not_alive(device, state, sorted, count);
     RONDO__TRY(rondo_memory_checkpoint_restore(state, &delta));
     rondo_memory_delta_release(device, &delta);
-    (void)native_match(device, state, sorted, count, true);
+    if (state->live != count) (void)native_match(device, state, sorted, count, true);
     return RONDO_OK;
 }
 
@@ -175,7 +193,7 @@ static rondo_status native_set_state(void *user, rondo_pool_id pool, void *state
     RONDO__TRY(rondo__allocate_array(&device->allocator, live_count, sizeof(uint64_t), &memory));
     uint64_t *sorted = memory;
     for (uint64_t i = 0; i < live_count; i++) sorted[i] = live[i].pointer;
-    if (live_count) qsort(sorted, (size_t)live_count, sizeof *sorted, native_compare);
+    native_sort(sorted, live_count);
     rondo_status status = native_restore(device, checkpoint, sorted, live_count);
     rondo__free(&device->allocator, memory, live_count * sizeof(uint64_t));
     return status;

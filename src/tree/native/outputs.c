@@ -70,18 +70,36 @@ static inline rondo_status output_unit(rondo__native_host *host, rondo__kept *ke
     return RONDO_OK;
 }
 
+/* A recording's output has one lease for ever, and mostly the same unit: nothing of it is asked or told again, unless the
+ * lease was given elsewhere in between, which its epoch tells. */
+static inline bool output_is_tied(const rondo__kept *kept, const rondo_tree_output *output,
+                                  const rondo__storage *storage) {
+    return kept->lease == output->lease && kept->lease_storage == storage && kept->lease_epoch + 1u == output->epoch;
+}
+
+static void output_tie(rondo__kept *kept, rondo_tree_lease *lease, rondo__storage *storage) {
+    if (kept->lease != lease) {
+        kept->lease = lease;
+        kept->lease_pointer = rondo_tree_lease_pointer(lease);
+        kept->lease_bytes = rondo_tree_lease_bytes(lease);
+    }
+    kept->lease_storage = storage;
+    rondo_tree_lease_set_storage(lease, storage);
+}
+
 /* A new storage on the lease's memory. */
 static inline rondo_status output_fresh(rondo__native_host *host, const rondo_tree_output *output, void **out) {
     rondo_array *unit = NULL;
-    RONDO__TRY(output_unit(host, output->metadata, &unit));
+    rondo__kept *kept = output->metadata;
+    RONDO__TRY(output_unit(host, kept, &unit));
     rondo__storage *storage = &unit->own;
     unit->storage = storage;
-    rondo__storage_put(storage, rondo_tree_lease_pointer(output->lease), rondo_tree_lease_bytes(output->lease),
-                       RONDO__STORAGE_NOTHING);
+    if (!output_is_tied(kept, output, storage)) output_tie(kept, output->lease, storage);
+    kept->lease_epoch = output->epoch;
+    rondo__storage_put(storage, kept->lease_pointer, kept->lease_bytes, RONDO__STORAGE_NOTHING);
     storage->epoch = output->epoch;
     atomic_store_explicit(&storage->references, 1u, memory_order_relaxed);
     atomic_store_explicit(&storage->lease, output->lease, memory_order_release);
-    rondo_tree_lease_set_storage(output->lease, storage);
     *out = unit;
     return RONDO_OK;
 }
