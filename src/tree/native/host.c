@@ -56,7 +56,7 @@ static void host_release(void *user, void **arrays, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         rondo_array *array = arrays[i];
         arrays[i] = NULL;
-        rondo_array_release(array);
+        rondo__array_let_go(array);
     }
 }
 

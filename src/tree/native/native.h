@@ -111,7 +111,7 @@ void rondo__unit_drop(rondo_array *unit);
 /* It has ended: idle if it is kept, else dropped. */
 static inline void rondo__unit_end(rondo_array *unit) {
     uint_least32_t busy = atomic_load_explicit(&unit->keeper, memory_order_relaxed);
-    if (unit->own.serial && busy == RONDO__UNIT_BUSY) {
+    if ((unit->own.serial || rondo__alone()) && busy == RONDO__UNIT_BUSY) {
         atomic_store_explicit(&unit->keeper, RONDO__UNIT_IDLE, memory_order_release);
         return;
     }
@@ -150,7 +150,28 @@ static inline void rondo__storage_put(rondo__storage *storage, uint64_t address,
 static inline rondo_tree_lease *rondo__storage_lease(const rondo__storage *storage) {
     return atomic_load_explicit(&storage->lease, memory_order_acquire);
 }
-void rondo__storage_release(rondo__storage *storage);
+/* It has ended: its memory goes, or goes back. */
+void rondo__storage_end(rondo__storage *storage);
+static inline void rondo__storage_release(rondo__storage *storage) {
+    bool last = storage->serial && atomic_load_explicit(&storage->references, memory_order_relaxed) == 1u;
+    if (!last && !rondo__ref_release(&storage->references)) return;
+    rondo_tree_lease *lease = rondo__storage_lease(storage);
+    if (lease) {
+        rondo_array *unit = rondo__storage_unit(storage);
+        rondo_tree_lease_release(lease, storage->epoch);
+        atomic_store_explicit(&storage->lease, NULL, memory_order_relaxed);
+        rondo__unit_end(unit);
+    } else {
+        rondo__storage_end(storage);
+    }
+}
+/* rondo_array_release, with what happens to an input that others hold here. */
+static inline void rondo__array_let_go(rondo_array *array) {
+    if (!array) return;
+    uint_least32_t count = atomic_load_explicit(&array->references, memory_order_relaxed);
+    if (count > 1u && rondo__alone()) atomic_store_explicit(&array->references, count - 1u, memory_order_relaxed);
+    else rondo_array_release(array);
+}
 /* One more, unless the last one is going. Its unit must be known not to be freed meanwhile. */
 bool rondo__storage_try_retain(rondo__storage *storage);
 /* STALE (tree) when its lease is over. */

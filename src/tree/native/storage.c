@@ -18,21 +18,10 @@ static void storage_free(const rondo__storage *storage) {
     if (owns == RONDO__STORAGE_PINNED) RONDO__IGNORE(rondo_memory_host_free(storage->device, pointer));
 }
 
-static void storage_end(rondo__storage *storage) {
+void rondo__storage_end(rondo__storage *storage) {
     rondo_array *unit = rondo__storage_unit(storage);
-    rondo_tree_lease *lease = rondo__storage_lease(storage);
-    if (lease) {
-        rondo_tree_lease_release(lease, storage->epoch);
-        atomic_store_explicit(&storage->lease, NULL, memory_order_relaxed);
-    } else {
-        storage_free(storage);
-    }
+    storage_free(storage);
     rondo__unit_end(unit);
-}
-
-void rondo__storage_release(rondo__storage *storage) {
-    bool last = storage->serial && atomic_load_explicit(&storage->references, memory_order_relaxed) == 1u;
-    if (last || rondo__ref_release(&storage->references)) storage_end(storage);
 }
 
 bool rondo__storage_try_retain(rondo__storage *storage) {
