@@ -100,7 +100,8 @@ static void call_rows(const bench_setup *setup, bench_report *report) {
         double ten = tree_call_cost(setup, kinds[k].seal_after, 10);
         bench_row row = {.value = ten / 1e3, .unit = "us", .ratio = (double)NAN, .bar = kinds[k].bar};
         (void)snprintf(row.name, sizeof row.name, "%s", kinds[k].name);
-        (void)snprintf(row.note, sizeof row.note, "10 inputs, 10 outputs, empty model, a step a call; releases included");
+        (void)snprintf(row.note, sizeof row.note,
+                       "10 inputs, 10 outputs, empty model, a step a call; releases included");
         bench_add(report, &row);
     }
     if (!bench_wants(report, "tree_call_more")) return;
@@ -176,7 +177,8 @@ static void many_row(const bench_setup *setup, bench_report *report) {
     }
     double walk = (double)(bench_now_ns() - start) / (MANY_PATHS * MANY_FUNCTIONS);
     bench_must(rondo_tree_get_info(tree, &info));
-    bench_row row = {.value = (double)info.host_bytes / info.recordings, .unit = "bytes", .ratio = (double)NAN, .bar = (double)NAN};
+    bench_row row = {
+        .value = (double)info.host_bytes / info.recordings, .unit = "bytes", .ratio = (double)NAN, .bar = (double)NAN};
     (void)snprintf(row.name, sizeof row.name, "tree_node_bytes");
     (void)snprintf(row.note, sizeof row.note, "a recording of no input and one output, of %u in a tree of %u functions",
                    info.recordings, info.functions);

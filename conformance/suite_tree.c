@@ -42,7 +42,8 @@ static rondo_status tree_add(rondo_kernel kernel, rondo_stream *stream, const ro
     if (!status) status = rondo_array_data(out, &z);
     if (status) return status;
     /* The kernel adds 32 bits at a time; no sum here has a carry between its halves. */
-    rondo_argument arguments[] = {CONF_READ(x, BYTES), CONF_READ(y, BYTES), CONF_WRITE(z, BYTES), CONF_VALUE(COUNT * 2)};
+    rondo_argument arguments[] = {CONF_READ(x, BYTES), CONF_READ(y, BYTES), CONF_WRITE(z, BYTES),
+                                  CONF_VALUE(COUNT * 2)};
     return conf_launch(stream, kernel, "add", arguments, 4);
 }
 
@@ -195,8 +196,9 @@ static void tree_phases(conf *t) {
     }
     rondo_tree_info info = tree_info(&c);
     WANT(t, info.warmups == 1 && info.records == 1 && info.replays == 4 && !info.directs,
-         "of six calls %llu were warmed up, %llu recorded, %llu replayed, %llu direct", (unsigned long long)info.warmups,
-         (unsigned long long)info.records, (unsigned long long)info.replays, (unsigned long long)info.directs);
+         "of six calls %llu were warmed up, %llu recorded, %llu replayed, %llu direct",
+         (unsigned long long)info.warmups, (unsigned long long)info.records, (unsigned long long)info.replays,
+         (unsigned long long)info.directs);
     WANT(t, model.calls == 2, "the model ran %u times", model.calls);
 }
 
@@ -451,8 +453,8 @@ static void tree_flat(conf *t) {
         conf_drop(t, y);
         conf_drop(t, z);
     }
-    WANT(t, tree_info(&c).pool_reserved == reserved, "the pool went from %llu to %llu bytes", (unsigned long long)reserved,
-         (unsigned long long)tree_info(&c).pool_reserved);
+    WANT(t, tree_info(&c).pool_reserved == reserved, "the pool went from %llu to %llu bytes",
+         (unsigned long long)reserved, (unsigned long long)tree_info(&c).pool_reserved);
     WANT(t, tree_info(&c).recordings == 3, "%u recordings", tree_info(&c).recordings);
 }
 
@@ -463,8 +465,8 @@ static const conf_test tests[] = {
     TREE("parameter", "", "A parameter that moves is recorded anew, and the old recording is kept.", tree_parameter),
     TREE("path", "", "One function's output is another's input, from the first call on.", tree_path),
     TREE("branch", "memory checkpoint", "Paths part, and what is alive there stays whole.", tree_branch),
-    TREE("dead_output", "stale", "An output whose memory was used again is refused, with the same words in every phase.",
-         tree_dead_output),
+    TREE("dead_output", "stale",
+         "An output whose memory was used again is refused, with the same words in every phase.", tree_dead_output),
     TREE("aliases", "", "Outputs on the memory of inputs or of each other are that in replays, too.", tree_aliases),
     TREE("in_place", "", "A parameter that a function writes is written once a call.", tree_in_place),
     TREE("uncapturable", "failure", "What cannot be captured runs directly, with the same result, and is said.",

@@ -116,9 +116,15 @@ int main(int argc, char **argv) {
     uint32_t fade = add_function("fade", &multiplies);
     rondo_array *two = filled(2, 0), *one = filled(1, 0), *half = filled(0.5f, 0), *kept = NULL;
 
-    static const char *const steps[] = {"step 1: scale, shift", "step 2: scale, shift", "step 3: scale, shift", "step 4: the same, replayed", "step 5: scale, then a branch: fade", "step 6: scale, fade", "step 7: scale, fade, replayed"};
+    static const char *const steps[] = {"step 1: scale, shift",
+                                        "step 2: scale, shift",
+                                        "step 3: scale, shift",
+                                        "step 4: the same, replayed",
+                                        "step 5: scale, then a branch: fade",
+                                        "step 6: scale, fade",
+                                        "step 7: scale, fade, replayed"};
     for (int step = 1; step <= 7; ++step) {
-        rondo_tree_mark_step(tree); /* outputs of the step before are used up */
+        rondo_tree_mark_step(tree);                                /* outputs of the step before are used up */
         rondo_array *x = call(scale, filled((float)step, 1), two); /* 2 x: the tensor moves, and is taken over */
         rondo_array *y = call(step < 5 ? shift : fade, x, step < 5 ? one : half);
         if (step < 5) check(y, 2 * (float)step + 1, 2, "2 x + 1");

@@ -135,7 +135,8 @@ static rondo_status execute_outputs(rondo__tree_call *call, rondo__tree_node *no
             output->epoch = rondo__lease_epoch(rondo__lease_word(output->lease));
         }
     }
-    rondo_status status = host->make_outputs(host->user, node->outputs, node->output_count, call->inputs, call->outputs);
+    rondo_status status =
+        host->make_outputs(host->user, node->outputs, node->output_count, call->inputs, call->outputs);
     for (uint32_t i = 0; !status && (host->flags & RONDO_TENSOR_HOST_WEAK) && i < node->output_count; i++) {
         if (node->outputs[i].kind != RONDO_TREE_OUTPUT_FRESH) continue;
         status = execute_watch(tree, node->outputs[i].lease, call->outputs[i]);

@@ -17,7 +17,8 @@ rondo__tree_function *rondo__tree_function_at(const rondo_tree *tree, uint32_t i
 /* ------------------------------------------------------------------------------------------------------- add */
 
 static rondo_status function_check_indices(const char *what, const uint32_t *indices, uint32_t count, uint32_t limit) {
-    if (count && !indices) return RONDO__FAIL(INVALID_ARGUMENT, TREE, "a function counts %u %s and lists none", count, what);
+    if (count && !indices)
+        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "a function counts %u %s and lists none", count, what);
     for (uint32_t i = 0; i < count; i++) {
         if (indices[i] >= limit) {
             return RONDO__FAIL(INVALID_ARGUMENT, TREE, "%s of a function: index %u of %u", what, indices[i], limit);
@@ -35,10 +36,12 @@ static rondo_status function_check(const rondo_tree_function *given) {
                            given->output_count, RONDO__TREE_INPUTS_MAX);
     }
     if (given->constant_count && !given->constants) {
-        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "a function counts %u constants and lists none", given->constant_count);
+        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "a function counts %u constants and lists none",
+                           given->constant_count);
     }
     RONDO__TRY(function_check_indices("static inputs", given->static_inputs, given->static_count, given->input_count));
-    RONDO__TRY(function_check_indices("mutated inputs", given->mutated_inputs, given->mutated_count, given->input_count));
+    RONDO__TRY(
+        function_check_indices("mutated inputs", given->mutated_inputs, given->mutated_count, given->input_count));
     return function_check_indices("owned outputs", given->owned_outputs, given->owned_count, given->output_count);
 }
 

@@ -119,7 +119,8 @@ static void lease_left(rondo_tree_lease *lease, uint64_t before) {
 }
 
 static bool lease_change(rondo_tree_lease *lease, uint64_t *word, uint64_t wanted) {
-    return atomic_compare_exchange_weak_explicit(&lease->word, word, wanted, memory_order_acq_rel, memory_order_acquire);
+    return atomic_compare_exchange_weak_explicit(&lease->word, word, wanted, memory_order_acq_rel,
+                                                 memory_order_acquire);
 }
 
 static void lease_release(rondo_tree_lease *lease, uint64_t epoch);
@@ -173,8 +174,9 @@ static const char *book_name(const rondo__tree_book *book, uint32_t function) {
 
 static const char lease_advice[] = "copy the output before the next run of the tree, or have it returned as a copy "
                                    "(owned_outputs)";
-static const char lease_advice_step[] = "or mark where a step begins (rondo_tree_mark_step), so that outputs of one step "
-                                        "are only used in it";
+static const char lease_advice_step[] =
+    "or mark where a step begins (rondo_tree_mark_step), so that outputs of one step "
+    "are only used in it";
 
 void rondo__lease_message(const rondo_tree_lease *lease, char *buffer, size_t capacity) {
     const rondo__lease_group *group = lease->group;
@@ -184,10 +186,11 @@ void rondo__lease_message(const rondo_tree_lease *lease, char *buffer, size_t ca
     rondo__mutex_lock(&book->mutex);
     const char *producer = book_name(book, group->function);
     if (taker) {
-        (void)snprintf(buffer, capacity,
-                       "accessing an output of '%s' that has been overwritten by a subsequent run: run %llu of the tree, "
-                       "of '%s'",
-                       producer, (unsigned long long)run, book_name(book, taker - 1));
+        (void)snprintf(
+            buffer, capacity,
+            "accessing an output of '%s' that has been overwritten by a subsequent run: run %llu of the tree, "
+            "of '%s'",
+            producer, (unsigned long long)run, book_name(book, taker - 1));
     } else {
         (void)snprintf(buffer, capacity, "accessing an output of '%s' that has been given back: its step is over",
                        producer);

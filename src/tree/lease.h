@@ -31,8 +31,8 @@ typedef struct rondo__tree_book {
     rondo_allocator allocator;
     rondo_graph_ops ops;
     bool serial;
-    rondo__mutex mutex;   /* names */
-    rondo__buffer names;  /* char *, by function */
+    rondo__mutex mutex;  /* names */
+    rondo__buffer names; /* char *, by function */
 } rondo__tree_book;
 
 /* A failure leaves the ops alone. */
@@ -47,8 +47,8 @@ struct rondo_tree_lease {
     _Atomic(void *) storage;
     uint64_t pointer, bytes;
     rondo__lease_group *group;
-    void *weak;              /* of weak hosts: under the tree's lock */
-    uint32_t mark;           /* for walks, under the tree's lock, as the next */
+    void *weak;    /* of weak hosts: under the tree's lock */
+    uint32_t mark; /* for walks, under the tree's lock, as the next */
     bool listed, granted;
     atomic_uint_least32_t taker; /* function whose run took the memory last; its id + 1, 0: none */
     atomic_uint_least64_t taker_run;

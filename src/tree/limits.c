@@ -17,10 +17,11 @@ static void limits_warn_sizes(rondo__tree_call *call) {
     uint32_t limit = call->tree->options.size_warning;
     if (!limit || function->warned_size || function->recorded_sizes < limit || call->size->recordings) return;
     function->warned_size = true;
-    rondo__log_write(call->tree->log, RONDO_LOG_WARNING,
-                     "trees: '%s' has been recorded for %u sizes, and each recording takes time and memory. Pad its inputs to "
-                     "fewer sizes, raise record_after, or set size_limit",
-                     function->name, function->recorded_sizes);
+    rondo__log_write(
+        call->tree->log, RONDO_LOG_WARNING,
+        "trees: '%s' has been recorded for %u sizes, and each recording takes time and memory. Pad its inputs to "
+        "fewer sizes, raise record_after, or set size_limit",
+        function->name, function->recorded_sizes);
 }
 
 rondo_tree_reason rondo__tree_refuses(rondo__tree_call *call) {
@@ -33,10 +34,11 @@ rondo_tree_reason rondo__tree_refuses(rondo__tree_call *call) {
     if (rondo__tree_moved(call->reason) && limits_moved(call) >= options->rerecord_limit) {
         if (!function->warned_limit) {
             function->warned_limit = true;
-            rondo__log_write(tree->log, RONDO_LOG_WARNING,
-                             "trees: '%s' exceeds the limit of %u recordings after the same run: %s. It is called directly "
-                             "where it does",
-                             function->name, options->rerecord_limit, rondo_tree_reason_text(call->reason));
+            rondo__log_write(
+                tree->log, RONDO_LOG_WARNING,
+                "trees: '%s' exceeds the limit of %u recordings after the same run: %s. It is called directly "
+                "where it does",
+                function->name, options->rerecord_limit, rondo_tree_reason_text(call->reason));
         }
         return RONDO_TREE_REASON_RERECORD_LIMIT;
     }
@@ -61,6 +63,7 @@ void rondo__tree_sampled(rondo_tree *tree, rondo__tree_node *node, uint64_t nano
     if (++size->samples < tree->options.cost_samples || !size->direct_ns || size->replay_ns < size->direct_ns) return;
     /* The least of many replays is not below the least of the calls: the graph gains nothing on this side. */
     size->refusal = RONDO_TREE_REASON_NOT_FASTER;
-    rondo__log_write(tree->log, RONDO_LOG_INFO, "trees: '%s' is called directly: a replay takes %llu ns, a call %llu ns",
-                     node->function->name, (unsigned long long)size->replay_ns, (unsigned long long)size->direct_ns);
+    rondo__log_write(tree->log, RONDO_LOG_INFO,
+                     "trees: '%s' is called directly: a replay takes %llu ns, a call %llu ns", node->function->name,
+                     (unsigned long long)size->replay_ns, (unsigned long long)size->direct_ns);
 }

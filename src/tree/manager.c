@@ -15,7 +15,8 @@ void rondo__tree_lock(rondo_tree *tree) {
         atomic_store_explicit(&tree->owner, me, memory_order_relaxed);
         return;
     }
-    if (atomic_compare_exchange_strong_explicit(&tree->owner, &nobody, me, memory_order_acq_rel, memory_order_relaxed)) {
+    if (atomic_compare_exchange_strong_explicit(&tree->owner, &nobody, me, memory_order_acq_rel,
+                                                memory_order_relaxed)) {
         return;
     }
     rondo__mutex_lock(&tree->mutex);
@@ -94,18 +95,34 @@ typedef struct tree_member {
     size_t offset;
     const char *name;
 } tree_member;
-#define TREE_OPS(name) {offsetof(rondo_graph_ops, name), "rondo_graph_ops." #name}
-#define TREE_HOST(name) {offsetof(rondo_tensor_host, name), "rondo_tensor_host." #name}
-static const tree_member tree_ops_members[] = {
-    TREE_OPS(is_graph_capture_supported), TREE_OPS(graph_pool_handle), TREE_OPS(begin_allocate_current_thread_to_pool),
-    TREE_OPS(end_allocate_to_pool), TREE_OPS(release_pool), TREE_OPS(get_checkpoint_state),
-    TREE_OPS(release_checkpoint_state), TREE_OPS(set_checkpoint_pool_state), TREE_OPS(check_pool_live_allocations),
-    TREE_OPS(raw_delete), TREE_OPS(create_stream), TREE_OPS(release_stream), TREE_OPS(stream_wait),
-    TREE_OPS(synchronize), TREE_OPS(create_graph), TREE_OPS(capture_begin), TREE_OPS(capture_end), TREE_OPS(abort),
-    TREE_OPS(replay), TREE_OPS(release_graph), TREE_OPS(copy)};
+#define TREE_OPS(name) \
+    { offsetof(rondo_graph_ops, name), "rondo_graph_ops." #name }
+#define TREE_HOST(name) \
+    { offsetof(rondo_tensor_host, name), "rondo_tensor_host." #name }
+static const tree_member tree_ops_members[] = {TREE_OPS(is_graph_capture_supported),
+                                               TREE_OPS(graph_pool_handle),
+                                               TREE_OPS(begin_allocate_current_thread_to_pool),
+                                               TREE_OPS(end_allocate_to_pool),
+                                               TREE_OPS(release_pool),
+                                               TREE_OPS(get_checkpoint_state),
+                                               TREE_OPS(release_checkpoint_state),
+                                               TREE_OPS(set_checkpoint_pool_state),
+                                               TREE_OPS(check_pool_live_allocations),
+                                               TREE_OPS(raw_delete),
+                                               TREE_OPS(create_stream),
+                                               TREE_OPS(release_stream),
+                                               TREE_OPS(stream_wait),
+                                               TREE_OPS(synchronize),
+                                               TREE_OPS(create_graph),
+                                               TREE_OPS(capture_begin),
+                                               TREE_OPS(capture_end),
+                                               TREE_OPS(abort),
+                                               TREE_OPS(replay),
+                                               TREE_OPS(release_graph),
+                                               TREE_OPS(copy)};
 static const tree_member tree_host_members[] = {
-    TREE_HOST(facts), TREE_HOST(describe), TREE_HOST(run), TREE_HOST(retain), TREE_HOST(release),
-    TREE_HOST(make_input), TREE_HOST(keep), TREE_HOST(drop), TREE_HOST(make_outputs), TREE_HOST(own)};
+    TREE_HOST(facts),      TREE_HOST(describe), TREE_HOST(run),  TREE_HOST(retain),       TREE_HOST(release),
+    TREE_HOST(make_input), TREE_HOST(keep),     TREE_HOST(drop), TREE_HOST(make_outputs), TREE_HOST(own)};
 
 static rondo_status tree_check_members(const void *table, const tree_member *members, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -123,8 +140,8 @@ static rondo_status tree_check_tables(const rondo_graph_ops *ops, const rondo_te
     RONDO__TRY(tree_check_members(host, tree_host_members, sizeof tree_host_members / sizeof *tree_host_members));
     bool weak = (host->flags & RONDO_TENSOR_HOST_WEAK) != 0;
     if (weak ? !host->watch || !host->alive || !host->unwatch : !host->adopt) {
-        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: a %s tensor host needs %s", weak ? "weak" : "lease",
-                           weak ? "watch, alive and unwatch" : "adopt");
+        return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: a %s tensor host needs %s",
+                           weak ? "weak" : "lease", weak ? "watch, alive and unwatch" : "adopt");
     }
     if (!ops->declare_slot != !ops->bind) {
         return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_open: declare_slot and bind come together");

@@ -149,7 +149,8 @@ static void node_detach(rondo_tree *tree, rondo__tree_node *node) {
     rondo__tree_node **first = node->parent ? &node->parent->first_child : &tree->first_root;
     if (*first == node) *first = node->next_sibling;
     else node->previous_sibling->next_sibling = node->next_sibling;
-    if (node->next_sibling) node->next_sibling->previous_sibling = *first == node->next_sibling ? NULL : node->previous_sibling;
+    if (node->next_sibling)
+        node->next_sibling->previous_sibling = *first == node->next_sibling ? NULL : node->previous_sibling;
     if (node->parent && node->parent->hot == node) node->parent->hot = NULL;
     if (!--node->size->recordings) node->function->recorded_sizes--;
     node->function->recordings--;

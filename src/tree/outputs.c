@@ -158,7 +158,8 @@ static rondo_status outputs_lease(outputs_taking *t) {
         if (!lease->weak) host->adopt(host->user, t->call->outputs[t->first[k]], lease, epoch);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (node->outputs[i].kind == RONDO_TREE_OUTPUT_ALIAS) node->outputs[i].lease = node->outputs[node->outputs[i].index].lease;
+        if (node->outputs[i].kind == RONDO_TREE_OUTPUT_ALIAS)
+            node->outputs[i].lease = node->outputs[node->outputs[i].index].lease;
     }
     node->fresh_count = t->fresh_count;
     return RONDO_OK;
@@ -185,12 +186,14 @@ static rondo_status outputs_keep(outputs_taking *t) {
     for (uint32_t i = 0; i < t->node->output_count; i++) {
         rondo_tree_output *output = &t->node->outputs[i];
         if (!t->call->outputs[i] || output->metadata) continue;
-        RONDO__TRY(host->keep(host->user, t->call->outputs[i], output->kind == RONDO_TREE_OUTPUT_KEPT, &output->metadata));
+        RONDO__TRY(
+            host->keep(host->user, t->call->outputs[i], output->kind == RONDO_TREE_OUTPUT_KEPT, &output->metadata));
     }
     return RONDO_OK;
 }
 
-rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *node, const rondo_tensor_facts *inputs) {
+rondo_status rondo__tree_take_outputs(rondo__tree_call *call, rondo__tree_node *node,
+                                      const rondo_tensor_facts *inputs) {
     const rondo_allocator *allocator = &call->tree->allocator;
     uint32_t count = call->output_count;
     void *facts = NULL, *fresh = NULL, *first = NULL, *outputs = NULL;

@@ -91,7 +91,8 @@ static void path_invalidate(rondo_tree *tree, rondo_tree_lease *lease, uint32_t 
     if (path_moves(tree, lease)) {
         rondo_status status = path_move(tree, lease, owner, stream);
         if (!status) return;
-        rondo__log_write(tree->log, RONDO_LOG_WARNING, "trees: an output could not be copied before its memory is used again: %s",
+        rondo__log_write(tree->log, RONDO_LOG_WARNING,
+                         "trees: an output could not be copied before its memory is used again: %s",
                          rondo_status_message(status));
         rondo_status_release(status);
     }
@@ -120,7 +121,8 @@ void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, v
     tree->current = NULL;
     tree->state = RONDO_TREE_NOTHING;
     tree->stalled = 0;
-    atomic_store_explicit(&tree->pending_forward, false, memory_order_relaxed); /* of which nothing is left to wait for */
+    atomic_store_explicit(&tree->pending_forward, false,
+                          memory_order_relaxed); /* of which nothing is left to wait for */
     tree->info.steps++;
     bool removed = false;
     for (; node; node = up) {
@@ -207,10 +209,11 @@ static void path_stalls(rondo__tree_call *call) {
     rondo__tree_count(function, RONDO_TREE_REASON_PENDING_BACKWARD);
     if (function->warned_pending || path_repeats(call) < 2) return;
     function->warned_pending = true;
-    rondo__log_write(tree->log, RONDO_LOG_WARNING,
-                     "trees: unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards: '%s' runs again "
-                     "and again in one step. Run it without gradients, or mark where a step begins (rondo_tree_mark_step)",
-                     function->name);
+    rondo__log_write(
+        tree->log, RONDO_LOG_WARNING,
+        "trees: unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards: '%s' runs again "
+        "and again in one step. Run it without gradients, or mark where a step begins (rondo_tree_mark_step)",
+        function->name);
 }
 
 rondo_status rondo__tree_step(rondo__tree_call *call) {
@@ -229,7 +232,8 @@ rondo_status rondo__tree_step(rondo__tree_call *call) {
         return RONDO_OK;
     }
     if (path_feeds(call)) {
-        bool stays = !marked && (rondo__tree_candidates(tree, call->size) || path_repeats(call) < tree->options.loop_limit);
+        bool stays =
+            !marked && (rondo__tree_candidates(tree, call->size) || path_repeats(call) < tree->options.loop_limit);
         if (stays) return RONDO_OK;
         RONDO__TRY(path_carry(call));
     }
@@ -252,8 +256,8 @@ static rondo_status path_list(rondo_tree *tree, rondo__tree_node *last) {
             lease->listed = rondo__tree_live(tree, lease);
             if (lease->listed) {
                 void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
-                RONDO__BUFFER_AT(&tree->blocks, rondo_tree_block, tree->blocks.count++)[0] =
-                    (rondo_tree_block){lease->pointer, storage};
+                RONDO__BUFFER_AT(&tree->blocks, rondo_tree_block, tree->blocks.count++)
+                [0] = (rondo_tree_block){lease->pointer, storage};
             } else if (lease->mark != (uint32_t)tree->mark) {
                 *RONDO__BUFFER_AT(&tree->pointer_list, uint64_t, tree->pointer_list.count++) = lease->pointer;
             }

@@ -179,8 +179,8 @@ static rondo_status record_run(recording *r) {
     rondo_tree *tree = call->tree;
     const rondo_graph_ops *ops = &tree->ops;
     rondo__tree_node *node = r->node;
-    rondo_tree_run_context context = {sizeof context, RONDO_TREE_RECORD, tree, call->function->id,
-                                      0, call->function->model, tree->stream};
+    rondo_tree_run_context context = {sizeof context,        RONDO_TREE_RECORD, tree, call->function->id, 0,
+                                      call->function->model, tree->stream};
     RONDO__TRY(ops->capture_begin(ops->user, node->graph, tree->stream, tree->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL));
     rondo_status status =
         tree->host.run(tree->host.user, &context, r->given, call->input_count, call->outputs, call->output_count);
@@ -201,7 +201,8 @@ static rondo_status record_capture(recording *r) {
         RONDO__TRY(ops->declare_slot(ops->user, node->graph, moving->slot, moving->destination, moving->bytes));
     }
     if (ops->prepare_for_capture) RONDO__TRY(ops->prepare_for_capture(ops->user, true, true));
-    rondo_status status = tree->host.enter ? tree->host.enter(tree->host.user, RONDO_TREE_RECORD, tree->stream) : RONDO_OK;
+    rondo_status status =
+        tree->host.enter ? tree->host.enter(tree->host.user, RONDO_TREE_RECORD, tree->stream) : RONDO_OK;
     if (status) {
         if (ops->prepare_for_capture) RONDO__IGNORE(ops->prepare_for_capture(ops->user, true, false));
         return status;
@@ -249,7 +250,8 @@ static rondo_status record_before(recording *r) {
             rondo_tree_lease *lease = &node->group->leases[i];
             uint64_t word = (uint64_t)(uintptr_t)lease;
             lease->listed = rondo__tree_live(tree, lease);
-            if (!lease->listed && lease->mark != (uint32_t)tree->mark) RONDO__TRY(rondo__buffer_append(found, &word, 1));
+            if (!lease->listed && lease->mark != (uint32_t)tree->mark)
+                RONDO__TRY(rondo__buffer_append(found, &word, 1));
         }
     }
     return rondo__tree_take_leases(tree, &r->node->dead_before, &r->node->dead_before_count);
@@ -288,7 +290,8 @@ static void record_list_consumed(recording *r) {
     for (uint32_t i = 0; i < node->revival_count; i++) {
         bool needed = false;
         for (uint32_t k = 0; k < node->output_count; k++) {
-            needed = needed || (node->outputs[k].kind == RONDO_TREE_OUTPUT_PATH && node->outputs[k].lease == node->revivals[i].lease);
+            needed = needed || (node->outputs[k].kind == RONDO_TREE_OUTPUT_PATH &&
+                                node->outputs[k].lease == node->revivals[i].lease);
         }
         if (!needed) node->consumed[node->consumed_count++] = node->revivals[i].index;
     }
@@ -390,7 +393,8 @@ rondo_status rondo__tree_record(rondo__tree_call *call) {
     rondo_tree_reason reason = RONDO_TREE_REASON_NONE;
     void *given = NULL;
     rondo_status status = rondo__tree_describe(call, &r.facts, &reason);
-    if (!status && !reason) status = rondo__allocate_array(&tree->allocator, call->input_count, 2u * sizeof(void *), &given);
+    if (!status && !reason)
+        status = rondo__allocate_array(&tree->allocator, call->input_count, 2u * sizeof(void *), &given);
     r.given = given;
     call->held = given ? r.given + call->input_count : NULL;
     call->held_count = given ? call->input_count : 0;

@@ -11,7 +11,8 @@ rondo_status rondo__tree_direct(rondo__tree_call *call, rondo_tree_reason reason
     rondo_tree *tree = call->tree;
     rondo__tree_function *function = call->function;
     const rondo_tensor_host *host = &tree->host;
-    rondo_tree_run_context context = {sizeof context, RONDO_TREE_DIRECT, tree, function->id, 0, function->model, call->stream};
+    rondo_tree_run_context context = {sizeof context,  RONDO_TREE_DIRECT, tree, function->id, 0,
+                                      function->model, call->stream};
     rondo__tree_count(function, reason);
     function->info.directs++;
     tree->info.directs++;
@@ -19,7 +20,9 @@ rondo_status rondo__tree_direct(rondo__tree_call *call, rondo_tree_reason reason
         rondo__tree_release_all(tree, call->inputs, call->input_count);
         return RONDO__FAIL(UNSUPPORTED, TREE, "'%s' is not graphed, and the tree is strict: %s%s%s", function->name,
                            rondo_tree_reason_text(reason), function->why || function->skip ? ": " : "",
-                           function->why ? function->why : function->skip ? function->skip : "");
+                           function->why    ? function->why
+                           : function->skip ? function->skip
+                                            : "");
     }
     rondo_status status = rondo__tree_order(tree, call->stream);
     if (status) {
@@ -44,8 +47,8 @@ rondo_status rondo__tree_direct(rondo__tree_call *call, rondo_tree_reason reason
 static rondo_status run_nested(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     const rondo_tensor_host *host = &tree->host;
-    rondo_tree_run_context context = {sizeof context, RONDO_TREE_DIRECT, tree, call->function->id,
-                                      0, call->function->model, call->stream};
+    rondo_tree_run_context context = {sizeof context,        RONDO_TREE_DIRECT, tree, call->function->id, 0,
+                                      call->function->model, call->stream};
     rondo__tree_count(call->function, RONDO_TREE_REASON_NESTED);
     call->function->info.directs++;
     tree->info.directs++;
@@ -83,8 +86,9 @@ static void run_warn_mutation(rondo__tree_call *call) {
     rondo__tree_function *function = call->function;
     if (function->warned_mutation) return;
     function->warned_mutation = true;
-    rondo__log_write(call->tree->log, RONDO_LOG_WARNING, "trees: skipping cudagraphs due to mutated inputs (%u instances) of '%s'",
-                     function->mutated_count, function->name);
+    rondo__log_write(call->tree->log, RONDO_LOG_WARNING,
+                     "trees: skipping cudagraphs due to mutated inputs (%u instances) of '%s'", function->mutated_count,
+                     function->name);
 }
 
 /* *out_done: a recording was replayed, or failed to be. */

@@ -123,8 +123,9 @@ static void seal_join_all(rondo_tree *tree) {
         if (last == first) continue;
         rondo_status status = seal_join(tree, first, last);
         if (status) {
-            rondo__log_write(tree->log, RONDO_LOG_INFO, "trees: a sequence of %u launches could not be made one graph: %s",
-                             last - first + 1u, rondo_status_message(status));
+            rondo__log_write(tree->log, RONDO_LOG_INFO,
+                             "trees: a sequence of %u launches could not be made one graph: %s", last - first + 1u,
+                             rondo_status_message(status));
             rondo_status_release(status);
         }
         first = last;

@@ -54,11 +54,11 @@ struct rondo__tree_node {
     rondo__tree_node *first_child, *next_sibling, *previous_sibling;
     rondo__tree_node *hot; /* the child that ran last after this */
     uint64_t id, last_used, runs;
-    uint64_t statics; /* a hash of the addresses of its static inputs */
+    uint64_t statics;     /* a hash of the addresses of its static inputs */
     uint32_t depth, slot; /* slot: its place in tree->all */
-    bool warmup, moved; /* moved: recorded because an address had changed */
-    bool doomed;        /* goes when it leaves the path */
-    bool untracked;     /* it left memory in the pool that is none of its outputs */
+    bool warmup, moved;   /* moved: recorded because an address had changed */
+    bool doomed;          /* goes when it leaves the path */
+    bool untracked;       /* it left memory in the pool that is none of its outputs */
     void *graph, *checkpoint;
     rondo_tree_graph_facts facts;
 
@@ -67,7 +67,7 @@ struct rondo__tree_node {
     rondo__tree_moving *moving;
     rondo__tree_value *values;
     rondo__tree_revival *revivals;
-    uint32_t *consumed; /* inputs that are released before the replay: outputs of the path */
+    uint32_t *consumed;                           /* inputs that are released before the replay: outputs of the path */
     rondo_tree_lease **dead_before, **dead_after; /* must be over before the inputs are released, and then; what the
                                                    * nodes above have seen already is left out */
     rondo_tree_output *outputs;
@@ -172,9 +172,10 @@ typedef struct rondo__tree_call {
     void *stream;
     void **inputs, **outputs;
     uint32_t input_count, output_count;
-    rondo_tree_reason reason; /* why no recording fits */
+    rondo_tree_reason reason;                /* why no recording fits */
     const struct rondo__tree_sealed *launch; /* of a sealed call: how its graph is launched */
-    void **held; /* inputs, or copies of them, that live until it is known which outputs lie on them: an address tells no more */
+    void **
+        held; /* inputs, or copies of them, that live until it is known which outputs lie on them: an address tells no more */
     uint32_t held_count;
 } rondo__tree_call;
 

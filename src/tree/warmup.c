@@ -4,7 +4,8 @@
  * memory it needs is there. A warm-up cannot be replayed, so what follows it in a path is a warm-up, too. */
 #include "tree/tree.h"
 
-rondo_status rondo__tree_describe(rondo__tree_call *call, rondo_tensor_facts **out_facts, rondo_tree_reason *out_reason) {
+rondo_status rondo__tree_describe(rondo__tree_call *call, rondo_tensor_facts **out_facts,
+                                  rondo_tree_reason *out_reason) {
     const rondo_tensor_host *host = &call->tree->host;
     void *memory = NULL;
     *out_reason = RONDO_TREE_REASON_NONE;
@@ -18,7 +19,7 @@ rondo_status rondo__tree_describe(rondo__tree_call *call, rondo_tensor_facts **o
             return status;
         }
         if (facts[i].place == RONDO_TENSOR_OTHER) *out_reason = RONDO_TREE_REASON_OTHER_DEVICE;
-        if (facts[i].place != RONDO_TENSOR_HOST || *out_reason) continue;
+        if (facts[i].place != RONDO_TENSOR_HOST || !facts[i].bytes || *out_reason) continue;
         if (facts[i].rank || facts[i].bytes > RONDO__TREE_VALUE_MAX) *out_reason = RONDO_TREE_REASON_HOST_INPUT;
     }
     *out_facts = facts;
@@ -47,7 +48,8 @@ static rondo_status warmup_leave(rondo_tree *tree) {
     rondo_status status = ops->end_allocate_to_pool(ops->user, tree->pool);
     status = rondo__status_first(status, ops->release_pool(ops->user, tree->pool));
     if (tree->host.leave) tree->host.leave(tree->host.user, RONDO_TREE_WARMUP);
-    if (ops->prepare_for_capture) status = rondo__status_first(status, ops->prepare_for_capture(ops->user, false, false));
+    if (ops->prepare_for_capture)
+        status = rondo__status_first(status, ops->prepare_for_capture(ops->user, false, false));
     return status;
 }
 
@@ -55,8 +57,8 @@ static rondo_status warmup_leave(rondo_tree *tree) {
 static rondo_status warmup_run(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
     const rondo_tensor_host *host = &tree->host;
-    rondo_tree_run_context context = {sizeof context, RONDO_TREE_WARMUP, tree, call->function->id,
-                                      0, call->function->model, tree->stream};
+    rondo_tree_run_context context = {sizeof context,        RONDO_TREE_WARMUP, tree, call->function->id, 0,
+                                      call->function->model, tree->stream};
     rondo_status status = rondo__tree_order(tree, call->stream);
     if (!status) status = tree->ops.stream_wait(tree->ops.user, tree->stream, call->stream);
     if (!status) status = warmup_enter(tree);
@@ -155,7 +157,8 @@ rondo_status rondo__tree_warm_up(rondo__tree_call *call) {
         return rondo__tree_direct(call, reason);
     }
     warmup_hold(call, facts);
-    rondo__tree_count(call->function, tree->state == RONDO_TREE_WARMING ? RONDO_TREE_REASON_WARMUP_PATH : RONDO_TREE_REASON_WARMUP);
+    rondo__tree_count(call->function,
+                      tree->state == RONDO_TREE_WARMING ? RONDO_TREE_REASON_WARMUP_PATH : RONDO_TREE_REASON_WARMUP);
     uint64_t before = rondo__tree_now(tree);
     status = warmup_run(call);
     uint64_t spent = rondo__tree_now(tree) - before;
