@@ -19,7 +19,7 @@ rondo_status rondo__tree_describe(rondo__tree_call *call, rondo_tensor_facts **o
             return status;
         }
         if (facts[i].place == RONDO_TENSOR_OTHER) *out_reason = RONDO_TREE_REASON_OTHER_DEVICE;
-        if (facts[i].place != RONDO_TENSOR_HOST || !facts[i].bytes || *out_reason) continue;
+        if (facts[i].place != RONDO_TENSOR_HOST || *out_reason) continue;
         if (facts[i].rank || facts[i].bytes > RONDO__TREE_VALUE_MAX) *out_reason = RONDO_TREE_REASON_HOST_INPUT;
     }
     *out_facts = facts;
