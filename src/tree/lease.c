@@ -252,6 +252,10 @@ bool rondo__lease_promote(rondo_tree_lease *lease) {
     return false;
 }
 
+void rondo__lease_wait(const rondo_tree_lease *lease) {
+    while ((rondo__lease_word(lease) & RONDO__LEASE_OWNER_MASK) == RONDO__LEASE_BUSY) (void)sched_yield();
+}
+
 bool rondo__lease_seize(rondo_tree_lease *lease, uint64_t *out_owner) {
     uint64_t word = rondo__lease_word(lease);
     for (;;) {

@@ -76,7 +76,13 @@ static inline uint64_t rondo__lease_word(const rondo_tree_lease *lease) {
     return atomic_load_explicit(&lease->word, memory_order_acquire);
 }
 static inline uint64_t rondo__lease_epoch(uint64_t word) { return word >> RONDO__LEASE_EPOCH_SHIFT; }
+/* Until nobody is deciding about it. */
+void rondo__lease_wait(const rondo_tree_lease *lease);
+/* One that is about to end has ended: its block may be somebody else's already. */
 static inline bool rondo__lease_live(const rondo_tree_lease *lease) {
+    uint64_t owner = rondo__lease_word(lease) & RONDO__LEASE_OWNER_MASK;
+    if (owner != RONDO__LEASE_BUSY) return owner != RONDO__LEASE_OVER;
+    rondo__lease_wait(lease);
     return (rondo__lease_word(lease) & RONDO__LEASE_OWNER_MASK) != RONDO__LEASE_OVER;
 }
 

@@ -292,24 +292,33 @@ rondo_status rondo__tree_apply_checkpoint(rondo_tree *tree) {
     return RONDO_OK;
 }
 
+/* Where the living outputs of the path lie, and `more`. */
+static rondo_status path_list_pointers(rondo_tree *tree, const uint64_t *more, uint32_t count_more) {
+    tree->pointer_list.count = 0;
+    if (count_more) RONDO__TRY(rondo__buffer_append(&tree->pointer_list, more, count_more));
+    for (rondo__tree_node *node = tree->current; node; node = node->parent) {
+        uint32_t count = node->group ? node->group->count : 0;
+        RONDO__TRY(rondo__buffer_reserve(&tree->pointer_list, tree->pointer_list.count + count));
+        for (uint32_t i = 0; i < count; i++) {
+            rondo_tree_lease *lease = &node->group->leases[i];
+            if (!rondo__tree_live(tree, lease)) continue;
+            *RONDO__BUFFER_AT(&tree->pointer_list, uint64_t, tree->pointer_list.count++) = lease->pointer;
+        }
+    }
+    return RONDO_OK;
+}
+
 rondo_status rondo__tree_check_pool(rondo_tree *tree, const uint64_t *more, uint32_t count_more, bool *out_equal) {
     const rondo_graph_ops *ops = &tree->ops;
+    uint64_t before = UINT64_MAX;
     *out_equal = false;
-    /* Storages may end on other threads meanwhile: a difference has to stay. */
-    for (int tries = 0; tries < 3 && !*out_equal; tries++) {
-        tree->pointer_list.count = 0;
-        if (count_more) RONDO__TRY(rondo__buffer_append(&tree->pointer_list, more, count_more));
-        for (rondo__tree_node *node = tree->current; node; node = node->parent) {
-            uint32_t count = node->group ? node->group->count : 0;
-            RONDO__TRY(rondo__buffer_reserve(&tree->pointer_list, tree->pointer_list.count + count));
-            for (uint32_t i = 0; i < count; i++) {
-                rondo_tree_lease *lease = &node->group->leases[i];
-                if (!rondo__tree_live(tree, lease)) continue;
-                *RONDO__BUFFER_AT(&tree->pointer_list, uint64_t, tree->pointer_list.count++) = lease->pointer;
-            }
-        }
-        RONDO__TRY(ops->check_pool_live_allocations(ops->user, tree->pool, tree->pointer_list.data,
-                                                    tree->pointer_list.count, out_equal));
+    RONDO__TRY(path_list_pointers(tree, more, count_more));
+    /* Storages may end on other threads meanwhile, and none begins: a difference is one when none has ended. A block is
+     * free before its lease is over, and whoever is between the two is waited for. */
+    while (!*out_equal && tree->pointer_list.count != before) {
+        before = tree->pointer_list.count;
+        RONDO__TRY(ops->check_pool_live_allocations(ops->user, tree->pool, tree->pointer_list.data, before, out_equal));
+        if (!*out_equal) RONDO__TRY(path_list_pointers(tree, more, count_more));
     }
     return RONDO_OK;
 }
