@@ -220,9 +220,9 @@ static inline void th_storage_end(th_host *h, th_storage *s) {
 static inline void th_storage_unref(th_host *h, th_storage *s) {
     th_lock(h);
     bool over = --s->refs == 0;
+    if (over) s->watchers++; /* keeps the struct until its memory is given back */
     th_unlock(h);
     if (!over) return;
-    s->watchers++; /* keeps the struct until its memory is given back */
     th_storage_end(h, s);
     th_lock(h);
     bool gone = --s->watchers == 0;
@@ -352,6 +352,14 @@ static inline rondo_status th_in_host(th_host *h, bool empty, float value, th_te
     return RONDO_OK;
 }
 
+/* Shape, strides and offset: the rest is not for copying, since it counts. */
+static inline th_tensor th_form(const th_tensor *x) {
+    th_tensor form = {.rank = x->rank, .offset = x->offset};
+    memcpy(form.shape, x->shape, sizeof form.shape);
+    memcpy(form.strides, x->strides, sizeof form.strides);
+    return form;
+}
+
 /* Another tensor on the same storage. */
 static inline rondo_status th_alias(th_host *h, th_storage *storage, const th_tensor *form, th_tensor **out_tensor) {
     th_tensor *x = th_tensor_new(h);
@@ -467,7 +475,7 @@ static inline rondo_status th_step_arithmetic(th_frame *f, const th_step *s, th_
     case TH_ADDH: scalar = *(const float *)md_memory(th_data(b)); break;
     default: break;
     }
-    form = *a;
+    form = th_form(a);
     if (form.rank) th_shape(&form, form.rank == 2 ? form.shape[0] : 0, form.shape[form.rank - 1]);
     RONDO__TRY(th_empty_like(f->h, stream, &form, out));
     if (s->op == TH_RANDOM) {
@@ -488,7 +496,7 @@ static inline rondo_status th_step_side(th_frame *f, const th_step *s, th_tensor
 }
 
 static inline rondo_status th_step_view(th_frame *f, const th_step *s, th_tensor **out) {
-    th_tensor *a = f->registers[s->a], form = *a;
+    th_tensor *a = f->registers[s->a], form = th_form(a);
     if (s->op == TH_VIEW) {
         form.shape[form.rank - 1] -= s->index;
         form.offset += (uint64_t)s->index * sizeof(float);
@@ -588,8 +596,8 @@ static inline rondo_status th_run(void *user, const rondo_tree_run_context *cont
     rondo_status status = tt_fault(h->faults, TT_FAULT_RUN);
     if (!status) {
         f.model->runs[context->phase]++;
-        h->last_phase = context->phase;
-        h->last_stream = context->stream;
+        __atomic_store_n(&h->last_phase, context->phase, __ATOMIC_RELAXED); /* plain calls run side by side */
+        __atomic_store_n(&h->last_stream, context->stream, __ATOMIC_RELAXED);
     }
     for (uint32_t i = 0; i < TH_STEPS && f.model->steps[i].op && !status; i++)
         status = th_step_run(&f, &f.model->steps[i]);

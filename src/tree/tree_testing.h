@@ -57,15 +57,15 @@ static inline void *tt_reallocate(void *self, void *pointer, size_t old_size, si
     tt_world *w = self;
     rondo_allocator under = rondo_allocator_default();
     if (new_size) {
-        w->allocations++;
+        (void)__atomic_fetch_add(&w->allocations, 1, __ATOMIC_RELAXED);
         if (w->refuse && --w->refuse == 0) {
             w->refused = true;
             return NULL;
         }
     }
     void *fresh = under.reallocate(under.self, pointer, old_size, new_size, alignment);
-    if (!pointer && fresh) w->blocks++;
-    if (pointer && !new_size) w->blocks--;
+    if (!pointer && fresh) (void)__atomic_fetch_add(&w->blocks, 1, __ATOMIC_RELAXED);
+    if (pointer && !new_size) (void)__atomic_fetch_sub(&w->blocks, 1, __ATOMIC_RELAXED);
     return fresh;
 }
 
@@ -145,6 +145,7 @@ static inline void tt_release_tree(tt_world *w) {
 
 static inline void tt_blank(rondo_test *t, tt_world *w, tt_kind kind) {
     *w = (tt_world){.t = t, .kind = kind, .options = RONDO_TREE_OPTIONS_INIT};
+    tt_resume(false); /* of a test that ended in the middle */
     md_open(&w->device, &w->faults);
     th_open(&w->host, &w->device, &w->faults, kind == TT_WEAK);
 }
@@ -222,17 +223,21 @@ static inline th_tensor *tt_give(th_tensor *x) {
     return x;
 }
 
+/* Of a watched storage nobody is told when it ends: none may end while another thread is inside the tree, so that such a
+ * framework has one lock for all. A model that waits for another thread gives it up meanwhile. */
+static inline void tt_enter(tt_world *w) {
+    if (w->host.weak) th_lock(&w->host);
+}
+static inline void tt_leave(tt_world *w) {
+    if (w->host.weak) th_unlock(&w->host);
+}
+
 static inline void tt_drop(tt_world *w, th_tensor *x) {
     if (!x) return;
     x->held--;
+    tt_enter(w);
     th_drop(&w->host, x);
-}
-
-/* Nothing fails, and nothing is counted, until the faults are put back. */
-static inline tt_faults tt_pause(tt_world *w) {
-    tt_faults faults = w->faults;
-    w->faults.nth = 0;
-    return faults;
+    tt_leave(w);
 }
 
 /* Before anybody reads or enqueues something else. */
@@ -245,7 +250,7 @@ static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, f
     th_tensor *x = NULL;
     md_call call = {.kernel = th_kernel_store, .addresses = 1u};
     float values[14];
-    tt_faults faults = tt_pause(w);
+    bool before = tt_pause();
     tt_flush(w);
     T_OK(w->t, th_compact(&w->host, w->stream, rows, columns, &x));
     for (uint64_t at = 0, count = th_elements(x); at < count; at += 14u) {
@@ -256,7 +261,7 @@ static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, f
         memcpy(&call.words[2], values, some * sizeof(float));
         T_OK(w->t, md_launch(w->stream, &call));
     }
-    w->faults = faults;
+    tt_resume(before);
     return tt_held(x);
 }
 
@@ -280,19 +285,19 @@ static inline th_tensor *tt_eager(tt_world *w, th_step step, th_tensor *x) {
     rondo_tree_run_context context = {
         .struct_size = sizeof context, .phase = RONDO_TREE_DIRECT, .model = &model, .stream = w->stream};
     void *input = th_keep(&w->host, x), *output = NULL;
-    tt_faults faults = tt_pause(w);
+    bool before = tt_pause();
     tt_flush(w);
     T_OK(w->t, th_run(&w->host, &context, &input, 1, &output, 1));
-    w->faults = faults;
+    tt_resume(before);
     return tt_held(output);
 }
 
 /* x += scalar, outside all trees. */
 static inline void tt_eager_add(tt_world *w, th_tensor *x, float scalar) {
-    tt_faults faults = tt_pause(w);
+    bool before = tt_pause();
     tt_flush(w);
     T_OK(w->t, th_apply(w->stream, TH_ADD, x, x, NULL, scalar));
-    w->faults = faults;
+    tt_resume(before);
 }
 
 /* Counts from now on: each outermost call of compiled code begins with it. */
@@ -337,7 +342,9 @@ static inline rondo_status tt_try_on(tt_world *w, md_stream *stream, uint32_t id
         in[i] = inputs[i];
         if (inputs[i]) inputs[i]->held--;
     }
+    tt_enter(w);
     rondo_status status = rondo_tree_run(w->tree, id, stream, in, input_count, out, output_count);
+    tt_leave(w);
     for (uint32_t i = 0; i < input_count; i++) T_TRUE(w->t, !in[i]);
     for (uint32_t i = 0; i < output_count; i++) {
         outputs[i] = NULL;
