@@ -6,7 +6,7 @@
  *     rondo_tensor_host host = RONDO_TENSOR_HOST_INIT;
  *     status = rondo_graph_ops_native(device, &ops);
  *     status = rondo_tensor_host_native(device, NULL, &host);
- *     ... options.ops = &ops; options.host = &host; rondo_tree_open(instance, &options, &tree);
+ *     ... options.ops = &ops; options.host = &host; rondo_tree_open(instance, &options, &tree) takes both over.
  *
  * An array is a view (data type, shape, strides) of a storage; several may share one. The rules of runtime.h hold here,
  * too. Reference counts are thread-safe; an array's properties never change, so any thread may ask for them.
@@ -99,13 +99,13 @@ typedef struct rondo_array_host_options {
 } rondo_array_host_options;
 #define RONDO_ARRAY_HOST_OPTIONS_INIT \
     { sizeof(rondo_array_host_options), 0, 0, 0 }
-/* The table of arrays on the device, to be given to one tree, which destroys it. Null options: the defaults. Who never
- * gives it to a tree calls its `destroy`. The tree's arrays may outlive it. */
+/* The table of arrays on the device. Null options: the defaults. rondo_tree_open takes it over; who does not get that far
+ * calls out_host->destroy(out_host->user). Arrays may outlive it. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_host_native(rondo_device *device,
                                                                const rondo_array_host_options *options,
                                                                rondo_tensor_host *out_host);
 /* The table of the device: its streams are rondo_stream *, its graphs rondo_graph *. Inputs that move are bound anew on
- * inline devices, and copied elsewhere. Holds the device; to be given to one tree, as above. */
+ * inline devices, and copied elsewhere. Holds the device; taken over, or destroyed, as above. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_ops_native(rondo_device *device, rondo_graph_ops *out_ops);
 
 RONDO_EXTERN_C_END

@@ -264,6 +264,6 @@ static void test_spans_against_every_element(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(NT_ENTRIES(test_arrays_are_made_and_freed), NT_ENTRIES(test_views_share_a_storage),
-                T(test_what_cannot_be_an_array), NT_ENTRIES(test_memory_of_the_caller),
+                NT(test_what_cannot_be_an_array), NT_ENTRIES(test_memory_of_the_caller),
                 NT_ENTRIES(test_a_storage_gets_more_memory), T_PLAIN(test_words_tell_apart),
                 T_PLAIN(test_spans_against_every_element))

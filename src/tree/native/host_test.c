@@ -311,8 +311,9 @@ static void test_outputs_on_what_is_there(rondo_test *t, const char *device) {
     T_OK(t, leased_make(&l, l.made)); /* the memory has another storage now */
     T_FAILS(t, l.w.host.make_outputs(l.w.host.user, &path, 1, NULL, &l.more[0]), STALE, "released meanwhile");
     for (uint32_t i = 0; i < 3; i++) let_go(&l.made[i]);
-    /* On an input, at its place in the storage; and on one that has come to lie elsewhere, beyond its start. */
-    rondo_tree_output input = {.kind = RONDO_TREE_OUTPUT_INPUT, .index = 1, .metadata = l.outputs[1].metadata};
+    /* On an input, behind or before where it begins, wherever that is. */
+    rondo_tree_output input = {
+        .kind = RONDO_TREE_OUTPUT_INPUT, .index = 1, .metadata = l.outputs[1].metadata, .offset = 12};
     l.inputs[1] = l.w.host.retain(l.w.host.user, l.recorded[0]);
     nt_fill(&l.w, l.recorded[0], 30);
     T_OK(t, l.w.host.make_outputs(l.w.host.user, &input, 1, l.inputs, &l.more[0]));
@@ -328,6 +329,13 @@ static void test_outputs_on_what_is_there(rondo_test *t, const char *device) {
     T_OK(t, l.w.host.make_outputs(l.w.host.user, &input, 1, l.inputs, &l.more[0]));
     T_EQ(t, nt_first(&l.w, l.more[0]), 211);
     let_go(&l.more[0]);
+    input.offset = -16;
+    T_OK(t, l.w.host.make_outputs(l.w.host.user, &input, 1, l.inputs, &l.more[0]));
+    T_EQ(t, nt_first(&l.w, l.more[0]), 204);
+    let_go(&l.more[0]);
+    input.offset = -36;
+    T_FAILS(t, l.w.host.make_outputs(l.w.host.user, &input, 1, l.inputs, &l.more[0]), OUT_OF_RANGE, NULL);
+    input.offset = 12;
     let_go(&l.inputs[1]);
     T_OK(t, rondo_array_create(l.w.stream, RONDO_DTYPE_F32, 1, &one, &part));
     l.inputs[1] = part;
@@ -538,8 +546,9 @@ static void test_the_table(rondo_test *t) {
     T_FAILS(t, rondo_tensor_host_native(w.device, &options, &host), INVALID_ARGUMENT, "RONDO_ARRAY_HOST_OPTIONS_INIT");
 }
 
-RONDO_TEST_MAIN(T(test_facts_of_each_place), T(test_a_model_runs), NT_ENTRIES(test_an_adopted_storage_tells_its_end),
-                T(test_memory_that_was_used_again), NT_ENTRIES(test_outputs_are_used_again),
-                T(test_a_view_keeps_an_output), NT_ENTRIES(test_outputs_on_what_is_there), T(test_all_outputs_or_none),
-                T(test_outputs_outlive_their_recording), NT_ENTRIES(test_input_buffers_and_their_copies),
-                NT_ENTRIES(test_copies_to_be_owned), NT_ENTRIES(test_outputs_move_out), T(test_the_table))
+RONDO_TEST_MAIN(NT(test_facts_of_each_place), NT(test_a_model_runs), NT_ENTRIES(test_an_adopted_storage_tells_its_end),
+                NT(test_memory_that_was_used_again), NT_ENTRIES(test_outputs_are_used_again),
+                NT(test_a_view_keeps_an_output), NT_ENTRIES(test_outputs_on_what_is_there),
+                NT(test_all_outputs_or_none), NT(test_outputs_outlive_their_recording),
+                NT_ENTRIES(test_input_buffers_and_their_copies), NT_ENTRIES(test_copies_to_be_owned),
+                NT_ENTRIES(test_outputs_move_out), NT(test_the_table))

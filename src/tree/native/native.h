@@ -67,7 +67,6 @@ typedef struct rondo__kept {
     rondo_array *itself; /* retained; else null, and the rest counts */
     rondo_array *unit;   /* for the next replay; null: none yet */
     uint64_t word, offset;
-    uint64_t storage_address;      /* when it was kept */
     const rondo_tree_lease *lease; /* that came last with the output, where its memory lies, and what was tied to it */
     uint64_t lease_pointer, lease_bytes, lease_epoch;
     const rondo__storage *lease_storage;

@@ -501,8 +501,8 @@ static void test_the_table(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(NT_ENTRIES(test_pools), T_PLAIN(test_layouts_agree_with_the_model_on_cpu),
-                T_PLAIN(test_layouts_agree_with_the_model_on_sim), T(test_layouts_that_are_refused),
-                T(test_trimming_by_states), NT_ENTRIES(test_a_recording), NT_ENTRIES(test_captures_that_are_broken_off),
-                T(test_inputs_are_bound_anew), NT_ENTRIES(test_a_sequence_becomes_one_graph),
-                T(test_streams_wait_for_each_other), NT_ENTRIES(test_copies), T(test_copies_are_checked),
-                T(test_the_table))
+                T_PLAIN(test_layouts_agree_with_the_model_on_sim), NT(test_layouts_that_are_refused),
+                NT(test_trimming_by_states), NT_ENTRIES(test_a_recording),
+                NT_ENTRIES(test_captures_that_are_broken_off), NT(test_inputs_are_bound_anew),
+                NT_ENTRIES(test_a_sequence_becomes_one_graph), NT(test_streams_wait_for_each_other),
+                NT_ENTRIES(test_copies), NT(test_copies_are_checked), NT(test_the_table))

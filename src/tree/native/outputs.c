@@ -20,7 +20,6 @@ rondo_status rondo__native_keep(void *user, void *array, bool itself, void **out
     } else {
         kept->word = like->word;
         kept->offset = like->offset;
-        kept->storage_address = rondo__storage_address(like->storage);
         kept->layout.dtype = like->dtype;
         kept->layout.rank = like->rank;
         kept->layout.bytes = like->bytes;
@@ -143,18 +142,13 @@ static rondo_status output_path(rondo__native_host *host, const rondo_tree_outpu
                        "an output of an earlier run, which another output lies on, was released meanwhile");
 }
 
-/* Where the output lay in the storage, unless the storage is another now: then where it lay from the input's start on,
- * which was the storage's start (only such inputs are bound anew). */
 static rondo_status output_input(rondo__native_host *host, const rondo_tree_output *output, const rondo_array *input,
                                  void **out) {
-    const rondo__kept *kept = output->metadata;
     if (!input || input->storage->place != RONDO_TENSOR_DEVICE) {
         return RONDO__FAIL(INTERNAL, TREE, "input %u, which an output lies on, is no array any more", output->index);
     }
-    uint64_t offset = kept->offset;
-    if (rondo__storage_address(input->storage) != kept->storage_address) offset += input->offset;
     rondo__ref_retain(&input->storage->references);
-    return output_view(host, output, input->storage, offset, out);
+    return output_view(host, output, input->storage, input->offset + (uint64_t)output->offset, out);
 }
 
 static rondo_status output_alias(rondo__native_host *host, const rondo_tree_output *output, uint32_t made,
