@@ -231,6 +231,16 @@ static void fault_capture_changed(void *stream, bool active, rondo_capture_mode 
     rondo__sim_stream_table.capture_changed(stream, active, mode);
 }
 
+static rondo_status fault_condition_begin(void *stream, uint64_t address) {
+    RONDO__SIM_TRY(fault_device(stream), CONDITION_BEGIN);
+    return rondo__sim_stream_table.condition_begin(stream, address);
+}
+
+static void fault_condition_end(void *stream) {
+    fault_count(fault_device(stream), RONDO__SIM_ENTRY_CONDITION_END);
+    rondo__sim_stream_table.condition_end(stream);
+}
+
 #undef RONDO__SIM_TRY
 
 const rondo_memory_table rondo__sim_fault_memory_table = {.struct_size = sizeof(rondo_memory_table),
@@ -255,7 +265,9 @@ const rondo_stream_table rondo__sim_fault_stream_table = {.struct_size = sizeof(
                                                           .event_wait = fault_event_wait,
                                                           .event_query = fault_event_query,
                                                           .event_synchronize = fault_event_synchronize,
-                                                          .capture_changed = fault_capture_changed};
+                                                          .capture_changed = fault_capture_changed,
+                                                          .condition_begin = fault_condition_begin,
+                                                          .condition_end = fault_condition_end};
 
 const rondo_device_table rondo__sim_fault_device_table = {.struct_size = sizeof(rondo_device_table),
                                                           .memory = &rondo__sim_fault_memory_table,

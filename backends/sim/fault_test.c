@@ -146,10 +146,16 @@ static rondo_status capture_others(world *w) {
     STEP(rondo_graph_capture_begin(w->dropped, w->two, w->pool, RONDO_CAPTURE_MODE_RELAXED));
     STEP(rondo_stream_host_call(w->two, host_count, &w->host_calls));
     STEP(rondo_stream_fill(w->two, w->b, 9, BYTES));
+    STEP(rondo_stream_fill(w->two, w->a, 0, BYTES));
+    STEP(rondo_graph_condition_begin(w->two, w->a));
+    STEP(rondo_stream_fill(w->two, w->b, 1, BYTES));
+    STEP(rondo_stream_host_call(w->two, host_count, &w->host_calls));
+    STEP(rondo_graph_condition_end(w->two));
     STEP(rondo_graph_capture_end(w->dropped, w->two));
     STEP(rondo_graph_replay(w->dropped, w->two));
+    STEP(rondo_stream_copy(w->two, back_two, w->b, BYTES, RONDO_COPY_DEVICE_TO_HOST));
     STEP(rondo_stream_synchronize(w->two));
-    if (w->host_calls != 1) return wrong("the number of host calls");
+    if (w->host_calls != 1 || back_two[0] != 9) return wrong("what a condition decided about");
     rondo_graph_reset(w->dropped);
     STEP(rondo_graph_capture_begin(w->dropped, w->two, w->pool, RONDO_CAPTURE_MODE_RELAXED));
     STEP(rondo_stream_fill(w->two, w->b, 9, BYTES));

@@ -43,6 +43,7 @@ typedef struct rondo__sim_mutant_memory {
     uint64_t pinned_size, pinned_shared;
     uint64_t capturing; /* streams */
     pthread_t capturer; /* who began the first of them */
+    uint64_t cells;     /* conditions of our own: 0, 1, and one to be written */
     rondo_kernel_function philox;
     uint32_t call_count, copy_count, upload_count, host_call_count;
     rondo__sim_known_call known_calls[RONDO__SIM_MUTANT_CALLS];
@@ -63,7 +64,7 @@ static inline bool rondo__sim_mutant_has_captured(const rondo__sim_device *devic
     return __atomic_load_n(&memory->captures, __ATOMIC_RELAXED) != 0;
 }
 static inline bool rondo__sim_mutant_is_work(const rondo__sim_operation *operation) {
-    return operation->kind != RONDO__SIM_RECORD && operation->kind != RONDO__SIM_WAIT;
+    return rondo__sim_kind_is_work(operation->kind);
 }
 /* While a stream captures: what a device that takes captures too strictly refuses. */
 static inline bool rondo__sim_mutant_is_captured(const rondo__sim_device *device) {
@@ -79,6 +80,8 @@ rondo_status rondo__sim_mutant_launch(void *stream, const rondo_call *call);
 rondo_status rondo__sim_mutant_copy(void *stream, uint64_t destination, uint64_t source, uint64_t bytes,
                                     rondo_copy_kind kind);
 rondo_status rondo__sim_mutant_fill(void *stream, uint64_t address, uint8_t value, uint64_t bytes);
+rondo_status rondo__sim_mutant_condition_begin(void *stream, uint64_t address);
+void rondo__sim_mutant_condition_end(void *stream);
 rondo_status rondo__sim_mutant_host_call(void *stream, rondo_host_function function, void *user);
 
 /* mutations_order.c */

@@ -36,6 +36,14 @@ rondo_status rondo__sim_mutant_open(rondo__sim_device *device) {
     memset(memory, 0, sizeof *memory);
     memory->philox = mutant_find_philox(device->host);
     device->mutant = memory;
+    if (!RONDO__SIM_IS(device, CONDITION_NEVER) && !RONDO__SIM_IS(device, CONDITION_EARLY) &&
+        !RONDO__SIM_IS(device, CONDITION_NARROW)) {
+        return RONDO_OK;
+    }
+    rondo_status status = rondo__sim_memory_table.allocate(device, 3u * sizeof(int64_t), &memory->cells);
+    if (status) return status;
+    memset((void *)(uintptr_t)memory->cells, 0, 3u * sizeof(int64_t));
+    ((int64_t *)(uintptr_t)memory->cells)[1] = 1;
     return RONDO_OK;
 }
 
@@ -208,7 +216,9 @@ static const rondo_stream_table mutant_stream_table = {.struct_size = sizeof(ron
                                                        .event_wait = rondo__sim_mutant_event_wait,
                                                        .event_query = rondo__sim_mutant_event_query,
                                                        .event_synchronize = rondo__sim_mutant_event_synchronize,
-                                                       .capture_changed = rondo__sim_mutant_capture_changed};
+                                                       .capture_changed = rondo__sim_mutant_capture_changed,
+                                                       .condition_begin = rondo__sim_mutant_condition_begin,
+                                                       .condition_end = rondo__sim_mutant_condition_end};
 
 const rondo_device_table rondo__sim_mutant_device_table = {.struct_size = sizeof(rondo_device_table),
                                                            .memory = &mutant_memory_table,

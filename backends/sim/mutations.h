@@ -90,7 +90,12 @@
     X(BLOCKS_THREADS, "blocks_threads", "while a stream captures, others refuse the work of other threads")        \
     X(BLOCKS_MEMORY, "blocks_memory", "while a stream captures, no memory is given out")                           \
     X(BLOCKS_WAITING, "blocks_waiting", "while a stream captures, nothing can be waited for")                      \
-    X(PINNED_TWICE, "pinned_twice", "pinned host memory is given out twice")
+    X(PINNED_TWICE, "pinned_twice", "pinned host memory is given out twice")                                       \
+    X(CONDITION_ALWAYS, "condition_always", "what a condition decides about runs in any case")                     \
+    X(CONDITION_NEVER, "condition_never", "what a condition decides about never runs")                             \
+    X(CONDITION_EARLY, "condition_early", "a condition is read when it is enqueued")                               \
+    X(CONDITION_NARROW, "condition_narrow", "of a condition the low 32 bits are looked at")                        \
+    X(CONDITION_INNER, "condition_inner", "a condition within another is not looked at")
 
 enum {
     RONDO__SIM_MUTATION_NONE = 0,

@@ -336,6 +336,32 @@ static bool ask_mixed_replays(world *w) {
     return good && ran == 4;
 }
 
+/* One condition within another, both set by the graph; of the inner one only the upper half is not 0. */
+static bool ask_conditions(world *w) {
+    rondo_graph *graph = NULL;
+    bool good = true;
+    need(w, rondo_graph_create(w->device, NULL, &graph));
+    need(w, rondo_graph_capture_begin(graph, w->one, (rondo_pool_id){0, 0}, RONDO_CAPTURE_MODE_GLOBAL));
+    need(w, launch(w->one, kernel_move, w->a, w->b, 0));
+    need(w, rondo_stream_fill(w->one, w->a + 3u * BYTES, 0, BYTES));
+    need(w, rondo_graph_condition_begin(w->one, w->a));
+    need(w, rondo_stream_fill(w->one, w->a + 3u * BYTES, 1, BYTES));
+    need(w, rondo_graph_condition_begin(w->one, w->a + 8));
+    need(w, rondo_stream_fill(w->one, w->a + 3u * BYTES, 2, BYTES));
+    need(w, rondo_graph_condition_end(w->one));
+    need(w, rondo_graph_condition_end(w->one));
+    need(w, rondo_graph_capture_end(graph, w->one));
+    for (int bits = 0; bits < 4 && w->good; bits++) {
+        need(w, rondo_stream_fill(w->one, w->b, 0, BYTES));
+        if (bits & 1) need(w, rondo_stream_fill(w->one, w->b, 1, 1));
+        if (bits & 2) need(w, rondo_stream_fill(w->one, w->b + 12, 1, 1));
+        need(w, rondo_graph_replay(graph, w->one));
+        good = good && back_is(w, w->a + 3u * BYTES, bits == 3 ? 2 : bits == 1 ? 1 : 0);
+    }
+    rondo_graph_release(graph);
+    return good;
+}
+
 /* A failure on the side is told where the replay is waited for. */
 static bool ask_failing_fork(world *w) {
     rondo_graph *graph = NULL;
@@ -427,11 +453,10 @@ static bool ask_pinned(world *w) {
     return apart;
 }
 
-static bool (*const questions[])(world *) = {ask_launches,     ask_properties,      ask_memory,        ask_copies,
-                                             ask_copy_lengths, ask_copies_in_order, ask_fills,         ask_host_calls,
-                                             ask_waiting,      ask_events,          ask_events_again,  ask_failures,
-                                             ask_two_failures, ask_replays,         ask_mixed_replays, ask_random,
-                                             ask_failing_fork, ask_captures,        ask_pinned};
+static bool (*const questions[])(world *) = {
+    ask_launches,      ask_properties, ask_memory, ask_copies,       ask_copy_lengths, ask_copies_in_order, ask_fills,
+    ask_host_calls,    ask_waiting,    ask_events, ask_events_again, ask_failures,     ask_two_failures,    ask_replays,
+    ask_mixed_replays, ask_conditions, ask_random, ask_failing_fork, ask_captures,     ask_pinned};
 #define QUESTIONS (sizeof questions / sizeof questions[0])
 
 static bool world_open(world *w, const char *settings) {

@@ -346,3 +346,56 @@ rondo_status rondo__sim_mutant_host_call(void *handle, rondo_host_function funct
     if (!status && RONDO__SIM_IS(device, HOST_REORDERS)) mutant_reorder(stream, RONDO__SIM_COPY, 0);
     return status;
 }
+
+/* --------------------------------------------------------------------------------------------------- conditions */
+
+/* words: a cell of our own, the condition. */
+static int32_t mutant_narrow(const void *context, const uint64_t *words) {
+    int64_t value;
+    (void)context;
+    memcpy(&value, (const void *)(uintptr_t)words[1], sizeof value);
+    value = (int64_t)(uint32_t)value;
+    memcpy((void *)(uintptr_t)words[0], &value, sizeof value);
+    return 0;
+}
+
+static rondo_status mutant_condition_narrow(void *stream, uint64_t cell, uint64_t address) {
+    const rondo_argument arguments[] = {{cell, sizeof(int64_t), RONDO_ACCESS_WRITE, 0},
+                                        {address, sizeof(int64_t), RONDO_ACCESS_READ, 0},
+                                        {0, 0, RONDO_ACCESS_VALUE, 0}};
+    rondo_status status = mutant_instead(stream, mutant_narrow, "condition", arguments);
+    return status ? status : rondo__sim_fault_stream_table.condition_begin(stream, cell);
+}
+
+/* Whether it goes no further; begins and ends are told apart by depth. */
+static bool mutant_hides_condition(rondo__sim_stream *stream, bool begin) {
+    const rondo__sim_device *device = stream->device;
+    if (RONDO__SIM_IS(device, CONDITION_ALWAYS)) return true;
+    if (!RONDO__SIM_IS(device, CONDITION_INNER)) return false;
+    return begin ? stream->mutant++ != 0 : --stream->mutant != 0;
+}
+
+rondo_status rondo__sim_mutant_condition_begin(void *handle, uint64_t address) {
+    rondo__sim_stream *stream = handle;
+    rondo__sim_device *device = stream->device;
+    const rondo__sim_mutant_memory *memory = device->mutant;
+    int64_t value = 0;
+    if (mutant_hides_condition(stream, true)) return RONDO_OK;
+    if (RONDO__SIM_IS(device, CONDITION_NARROW)) {
+        return mutant_condition_narrow(stream, memory->cells + 2u * sizeof value, address);
+    }
+    if (RONDO__SIM_IS(device, CONDITION_NEVER)) address = memory->cells;
+    if (RONDO__SIM_IS(device, CONDITION_EARLY)) {
+        (void)pthread_mutex_lock(&device->mutex);
+        if (!rondo__sim_range_problem(device, address, sizeof value)) {
+            memcpy(&value, (const void *)(uintptr_t)address, sizeof value);
+        }
+        (void)pthread_mutex_unlock(&device->mutex);
+        address = memory->cells + (value ? sizeof value : 0);
+    }
+    return rondo__sim_fault_stream_table.condition_begin(stream, address);
+}
+
+void rondo__sim_mutant_condition_end(void *handle) {
+    if (!mutant_hides_condition(handle, false)) rondo__sim_fault_stream_table.condition_end(handle);
+}

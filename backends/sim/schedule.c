@@ -70,6 +70,9 @@ static rondo_status sim_check(const rondo__sim_device *device, const rondo__sim_
     if (operation->kind == RONDO__SIM_FILL) {
         return sim_check_range(device, "a fill writes", operation->destination, operation->bytes);
     }
+    if (operation->kind == RONDO__SIM_BEGIN) {
+        return sim_check_range(device, "a condition reads", operation->source, operation->bytes);
+    }
     if (operation->kind != RONDO__SIM_COPY) return RONDO_OK;
     if (operation->direction != RONDO_COPY_HOST_TO_DEVICE) {
         status = sim_check_range(device, "a copy reads", operation->source, operation->bytes);
@@ -106,7 +109,9 @@ static rondo_status sim_run(const rondo__sim_device *device, const rondo__sim_op
         return RONDO_OK;
     case RONDO__SIM_FILL: memset(destination, operation->value, (size_t)operation->bytes); return RONDO_OK;
     case RONDO__SIM_RECORD:
-    case RONDO__SIM_WAIT: break;
+    case RONDO__SIM_WAIT:
+    case RONDO__SIM_BEGIN:
+    case RONDO__SIM_END: break;
     }
     return RONDO_OK;
 }
@@ -117,35 +122,58 @@ void rondo__sim_operation_finish(rondo__sim_device *device, rondo__sim_operation
         operation->marker->failure = failure;
     }
     rondo__sim_marker_release(device, operation->marker);
-    rondo__sim_shadow_leave(device, operation, !failure);
+    rondo__sim_shadow_leave(device, operation, !failure && !operation->passed_over);
     rondo__sim_clock_release(device, operation->clock);
     rondo__sim_release(device, operation, operation->size, 0);
+}
+
+static rondo_status sim_execute_work(rondo__sim_device *device, rondo__sim_operation *operation) {
+    rondo_status status = sim_check(device, operation);
+    if (!status) status = rondo__sim_shadow_check(device, operation);
+    if (status) return status;
+    device->executing = true;
+    device->executor = pthread_self();
+    (void)pthread_mutex_unlock(&device->mutex);
+    status = sim_run(device, operation);
+    (void)pthread_mutex_lock(&device->mutex);
+    device->executing = false;
+    (void)pthread_cond_broadcast(&device->idle);
+    return status;
+}
+
+/* What a condition that is passed over itself, or cannot be read, would decide about is passed over too. */
+static rondo_status sim_execute_begin(rondo__sim_device *device, rondo__sim_stream *stream,
+                                      rondo__sim_operation *operation) {
+    int64_t value = 0;
+    rondo_status status = RONDO_OK;
+    operation->passed_over = stream->skipping || stream->failure;
+    if (!operation->passed_over) {
+        status = sim_check(device, operation);
+        if (!status) status = rondo__sim_shadow_check(device, operation);
+        if (!status) memcpy(&value, (const void *)(uintptr_t)operation->source, sizeof value);
+    }
+    if (!value) stream->skipping++;
+    return status;
 }
 
 /* Work that follows a failure in its stream is dropped until the stream is synchronised; a stream that waits for it has
  * failed too, since what it waits for was never made. Once that was told, whoever waits anew knows what they do. */
 static void sim_execute(rondo__sim_device *device, rondo__sim_stream *stream, rondo__sim_operation *operation) {
-    bool work = operation->kind != RONDO__SIM_RECORD && operation->kind != RONDO__SIM_WAIT;
     rondo_status status = RONDO_OK;
-    if (operation->kind == RONDO__SIM_WAIT && operation->marker->failure && !operation->forgiven && !stream->failure) {
+    if (operation->kind == RONDO__SIM_BEGIN) {
+        status = sim_execute_begin(device, stream, operation);
+    } else if (operation->kind == RONDO__SIM_END) {
+        if (stream->skipping) stream->skipping--;
+    } else if (operation->kind == RONDO__SIM_WAIT && operation->marker->failure && !operation->forgiven &&
+               !stream->failure) {
         status = RONDO_PLUGIN_FAIL(device->host, KERNEL_FAILED, DRIVER,
                                    "sim: the stream waits for an event whose work "
                                    "failed: synchronize the event's stream to see how");
     }
-    if (work && stream->failure) {
-        stream->dropped++;
-    } else if (work) {
-        status = sim_check(device, operation);
-        if (!status) status = rondo__sim_shadow_check(device, operation);
-        if (!status) {
-            device->executing = true;
-            device->executor = pthread_self();
-            (void)pthread_mutex_unlock(&device->mutex);
-            status = sim_run(device, operation);
-            (void)pthread_mutex_lock(&device->mutex);
-            device->executing = false;
-            (void)pthread_cond_broadcast(&device->idle);
-        }
+    if (rondo__sim_kind_is_work(operation->kind)) {
+        operation->passed_over = stream->skipping != 0;
+        stream->dropped += stream->failure && !operation->passed_over;
+        if (!stream->failure && !operation->passed_over) status = sim_execute_work(device, operation);
     }
     if (status) {
         stream->failure = status;

@@ -38,6 +38,8 @@ static bool sim_range_at(const rondo__sim_operation *operation, uint32_t index, 
         bytes = argument->length ? argument->length : 1u;
         *out_range = (sim_range){argument->word, argument->word, (argument->access & RONDO_ACCESS_READ) != 0,
                                  (argument->access & RONDO_ACCESS_WRITE) != 0};
+    } else if (operation->kind == RONDO__SIM_BEGIN && index == 0) {
+        *out_range = (sim_range){operation->source, operation->source, true, false};
     } else if (operation->kind == RONDO__SIM_COPY && index == 0) {
         uint64_t source = operation->direction == RONDO_COPY_HOST_TO_DEVICE ? operation->pinned : operation->source;
         *out_range = (sim_range){source, source, true, false};
@@ -76,7 +78,10 @@ static const char *sim_label_text(const rondo__sim_label *label, char *text, siz
         (void)snprintf(text, capacity, "call '%.96s' (operation %llu of stream %u)", label->name, time, label->slot);
     } else {
         (void)snprintf(text, capacity, "a %s of %llu bytes (operation %llu of stream %u)",
-                       label->kind == RONDO__SIM_COPY ? "copy" : "fill", bytes, time, label->slot);
+                       label->kind == RONDO__SIM_COPY   ? "copy"
+                       : label->kind == RONDO__SIM_FILL ? "fill"
+                                                        : "condition",
+                       bytes, time, label->slot);
     }
     return text;
 }
@@ -178,7 +183,7 @@ static bool sim_is_quiet(rondo__sim_device *device, const sim_range *range) {
 static bool sim_is_followed(const rondo__sim_device *device, const rondo__sim_operation *operation) {
     return (device->settings.races || device->settings.sums) &&
            (operation->kind == RONDO__SIM_LAUNCH || operation->kind == RONDO__SIM_COPY ||
-            operation->kind == RONDO__SIM_FILL);
+            operation->kind == RONDO__SIM_FILL || operation->kind == RONDO__SIM_BEGIN);
 }
 
 /* What lies in no allocation is found out when the operation runs. A copy's host side may be anywhere. */

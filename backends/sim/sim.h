@@ -37,6 +37,7 @@
     X(COPIES, "copies")             \
     X(FILLS, "fills")               \
     X(HOST_CALLS, "host_calls")     \
+    X(CONDITIONS, "conditions")     \
     X(SYNCHRONIZES, "synchronizes") \
     X(EVENTS, "events")             \
     X(ALLOCATIONS, "allocations")
@@ -76,7 +77,9 @@ enum {
     X(EVENT_WAIT, "event_wait", 1)               \
     X(EVENT_QUERY, "event_query", 1)             \
     X(EVENT_SYNCHRONIZE, "event_synchronize", 1) \
-    X(CAPTURE_CHANGED, "capture_changed", 0)
+    X(CAPTURE_CHANGED, "capture_changed", 0)     \
+    X(CONDITION_BEGIN, "condition_begin", 1)     \
+    X(CONDITION_END, "condition_end", 0)
 enum {
 #define RONDO_X(name, text, fails) RONDO__SIM_ENTRY_##name,
     RONDO__SIM_ENTRIES(RONDO_X)
@@ -176,8 +179,12 @@ typedef enum rondo__sim_kind {
     RONDO__SIM_FILL,
     RONDO__SIM_HOST_CALL,
     RONDO__SIM_RECORD,
-    RONDO__SIM_WAIT
+    RONDO__SIM_WAIT,
+    RONDO__SIM_BEGIN, /* of a condition: its source */
+    RONDO__SIM_END
 } rondo__sim_kind;
+/* What is dropped behind a failure, and passed over where a condition does not hold. */
+static inline bool rondo__sim_kind_is_work(rondo__sim_kind kind) { return kind <= RONDO__SIM_HOST_CALL; }
 
 /* Something enqueued, in one block of `size` bytes: a launch is followed by its words, arguments and name, a copy from
  * the host by its data. */
@@ -193,7 +200,8 @@ typedef struct rondo__sim_operation {
     rondo_copy_kind direction;
     uint8_t value;
     rondo__sim_marker *marker;
-    bool forgiven; /* a wait: the work it is for had failed, and that had been told, before it was enqueued */
+    bool passed_over; /* work: a condition did not hold */
+    bool forgiven;    /* a wait: the work it is for had failed, and that had been told, before it was enqueued */
     const uint64_t *words;
     const rondo_argument *arguments;
     const char *name; /* never null */
@@ -216,6 +224,8 @@ typedef struct rondo__sim_stream {
     rondo_status failure; /* the first since the last synchronise; what follows is dropped */
     uint64_t failure_number;
     uint64_t dropped;
+    uint64_t skipping;          /* conditions begun and not ended, from the first that does not hold on */
+    rondo__sim_operation *ends; /* of conditions that were begun; put by so that an end cannot fail */
     uint32_t slot;
     uint64_t time;           /* operations so far, by all streams that had the slot */
     rondo__sim_clock *clock; /* what it knows of others */

@@ -43,6 +43,11 @@ static void sim_stream_destroy(void *self, void *handle) {
         stream->first = operation->next;
         rondo__sim_operation_finish(device, operation, RONDO__SIM_FAILURE_NEVER_TOLD);
     }
+    while (stream->ends) {
+        rondo__sim_operation *end = stream->ends;
+        stream->ends = end->next;
+        rondo__sim_release(device, end, end->size, 0);
+    }
     if (stream->previous) stream->previous->next = stream->next;
     else device->streams = stream->next;
     if (stream->next) stream->next->previous = stream->previous;
@@ -222,6 +227,45 @@ static rondo_status sim_host_call(void *self, rondo_host_function function, void
     return status;
 }
 
+static rondo_status sim_condition_begin(void *self, uint64_t address) {
+    rondo__sim_stream *stream = self;
+    rondo__sim_device *device = stream->device;
+    rondo__sim_operation *begin = NULL, *end = NULL;
+    rondo_status status = sim_stream_enter(stream, "condition");
+    if (status) return status;
+    status = sim_check_device_side(device, "a condition", address, sizeof(int64_t));
+    if (!status) status = rondo__sim_operation_make(device, RONDO__SIM_END, 0, &end);
+    if (!status) status = rondo__sim_operation_make(device, RONDO__SIM_BEGIN, 0, &begin);
+    if (!status) {
+        begin->source = address;
+        begin->bytes = sizeof(int64_t);
+        begin->sums = &begin->own_sum;
+        status = rondo__sim_push(stream, begin, RONDO__SIM_COUNT_CONDITIONS);
+    }
+    if (!status) {
+        end->next = stream->ends;
+        stream->ends = end;
+    } else if (end) {
+        rondo__sim_release(device, end, end->size, 0);
+    }
+    rondo__sim_leave(device);
+    return status;
+}
+
+/* It has no place in the order of streams: it uses nothing. */
+static void sim_condition_end(void *self) {
+    rondo__sim_stream *stream = self;
+    (void)pthread_mutex_lock(&stream->device->mutex);
+    rondo__sim_operation *end = stream->ends;
+    if (end) {
+        stream->ends = end->next;
+        end->next = NULL;
+        *stream->end = end;
+        stream->end = &end->next;
+    }
+    (void)pthread_mutex_unlock(&stream->device->mutex);
+}
+
 static rondo_status sim_take_failure(rondo__sim_stream *stream) {
     rondo_status status = stream->failure;
     if (status && stream->dropped) {
@@ -289,4 +333,6 @@ const rondo_stream_table rondo__sim_stream_table = {.struct_size = sizeof(rondo_
                                                     .event_wait = rondo__sim_event_wait,
                                                     .event_query = rondo__sim_event_query,
                                                     .event_synchronize = rondo__sim_event_synchronize,
-                                                    .capture_changed = sim_capture_changed};
+                                                    .capture_changed = sim_capture_changed,
+                                                    .condition_begin = sim_condition_begin,
+                                                    .condition_end = sim_condition_end};

@@ -156,6 +156,11 @@ typedef struct rondo_stream_table {
      * nonzero kernel and writes the entry's index to out_failed (which is UINT64_MAX otherwise).
      * (optional: the core launches entry by entry) */
     rondo_status (*execute_list)(void *stream, const rondo_list *list, uint64_t *out_failed);
+    /* What is enqueued until the matching end runs only where the int64 at `address`, in device memory, is not 0 when the
+     * stream gets there; records and waits in between happen all the same. They nest. An end needs nothing that its begin
+     * did not put by. (optional, both or none: conditions in graphs are UNSUPPORTED, unless execute_list runs them) */
+    rondo_status (*condition_begin)(void *stream, uint64_t address);
+    void (*condition_end)(void *stream);
 } rondo_stream_table;
 
 /* ----------------------------------------------------------------------------------------------------- graph */

@@ -411,7 +411,8 @@ typedef struct rondo_graph_info {
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info);
 
 /* What is enqueued on the capturing stream between the two calls runs only in replays that find a nonzero int64 at
- * `condition`, in device memory. May be nested. UNSUPPORTED where the device's lists run elsewhere than on the host. */
+ * `condition`, in device memory. May be nested. UNSUPPORTED where the backend neither runs whole lists on the host nor has
+ * conditions of its own. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_condition_begin(rondo_stream *stream, const void *condition);
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_condition_end(rondo_stream *stream);
 

@@ -139,6 +139,10 @@ rondo_status rondo__plugin_check_device(const char *type, const rondo_device_tab
     RONDO__TRY(check_table(type, "device", table, sizeof *table, check_device));
     RONDO__TRY(check_table(type, "memory", table->memory, sizeof *table->memory, check_memory));
     RONDO__TRY(check_table(type, "stream", table->stream, sizeof *table->stream, check_stream));
+    if ((table->stream->condition_begin == NULL) != (table->stream->condition_end == NULL)) {
+        return RONDO__FAIL(CORRUPT, LOADING,
+                           "plugin '%s': condition_begin and condition_end of its stream table go together", type);
+    }
     if ((table->memory->host_allocate == NULL) != (table->memory->host_free == NULL)) {
         return RONDO__FAIL(CORRUPT, LOADING, "plugin '%s': host_allocate and host_free of its memory table go together",
                            type);

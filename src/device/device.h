@@ -234,6 +234,9 @@ void rondo__stream_let_go(rondo_stream *stream);
  * the list goes entry by entry and the backend learns no lengths: the arguments pass as values. Who knows them uses the
  * functions below. On failure out_failed is the entry's index where it is known, else UINT64_MAX. */
 RONDO_MUST_USE rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list, uint64_t *out_failed);
+/* Only where the backend has conditions. */
+RONDO_MUST_USE rondo_status rondo__stream_condition_begin(rondo_stream *stream, uint64_t address);
+void rondo__stream_condition_end(rondo_stream *stream);
 RONDO_MUST_USE rondo_status rondo__stream_launch(rondo_stream *stream, const rondo_call *call);
 RONDO_MUST_USE rondo_status rondo__stream_copy(rondo_stream *stream, uint64_t destination, uint64_t source,
                                                uint64_t bytes, rondo_copy_kind kind);

@@ -212,6 +212,19 @@ rondo_status rondo__stream_host_call(rondo_stream *stream, rondo_host_function f
     return status;
 }
 
+rondo_status rondo__stream_condition_begin(rondo_stream *stream, uint64_t address) {
+    stream_enter(stream);
+    rondo_status status = stream->device->table->stream->condition_begin(stream->handle, address);
+    stream_leave(stream);
+    return status;
+}
+
+void rondo__stream_condition_end(rondo_stream *stream) {
+    stream_enter(stream);
+    stream->device->table->stream->condition_end(stream->handle);
+    stream_leave(stream);
+}
+
 rondo_stream *rondo__stream_of_id(rondo_device *device, uint64_t id) {
     rondo_stream *stream = stream_after(device, id - 1u);
     if (!stream || stream->id == id) return stream;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child graphs: a replay into a capture copies. And conditions, which some devices have. */
+ * Child graphs: a replay into a capture copies. And conditions. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -271,10 +271,10 @@ static void expect_nested(child_fixture *c, rondo_graph *graph, int64_t outer, i
     T_NEAR(t, c->f.buffers[5][1], outer ? 2.0 : -1.0, 0.0);
 }
 
-static void test_nested_conditions(rondo_test *t) {
+static void test_nested_conditions(rondo_test *t, const char *device) {
     child_fixture c;
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
-    child_open(t, &c, "cpu");
+    child_open(t, &c, device);
     T_OK(t, capture_nested(&c, c.parent));
     T_OK(t, rondo_graph_get_info(c.parent, &info));
     T_EQ(t, info.conditions, 2);
@@ -303,10 +303,11 @@ static void test_nested_conditions(rondo_test *t) {
     T_OK(t, gt_free(&c.f, 7));
     T_FAILS(t, rondo_graph_replay(c.parent, c.f.stream), STALE, "node 0 'condition', argument 0");
 }
+GT_BOTH(test_nested_conditions)
 
-static void test_condition_set_by_the_graph(rondo_test *t) {
+static void test_condition_set_by_the_graph(rondo_test *t, const char *device) {
     child_fixture c;
-    child_open(t, &c, "cpu");
+    child_open(t, &c, device);
     for (int64_t value = 0; value < 2; value++) {
         set_condition(&c, 6, !value);
         T_OK(t, gt_begin(&c.f, c.parent));
@@ -323,10 +324,11 @@ static void test_condition_set_by_the_graph(rondo_test *t) {
         rondo_graph_reset(c.parent);
     }
 }
+GT_BOTH(test_condition_set_by_the_graph)
 
-static void test_condition_rules(rondo_test *t) {
+static void test_condition_rules(rondo_test *t, const char *device) {
     child_fixture c;
-    child_open(t, &c, "cpu");
+    child_open(t, &c, device);
     T_FAILS(t, rondo_graph_condition_begin(NULL, c.f.buffers[6]), INVALID_ARGUMENT, "without a stream");
     T_FAILS(t, rondo_graph_condition_begin(c.f.stream, c.f.buffers[6]), INVALID_STATE, "does not capture");
     T_FAILS(t, rondo_graph_condition_end(c.f.stream), INVALID_STATE, "does not capture");
@@ -353,21 +355,14 @@ static void test_condition_rules(rondo_test *t) {
         T_FAILS(t, rondo_graph_capture_end(c.parent, c.f.stream), CAPTURE_INVALIDATED, NULL);
     }
 }
-
-static void test_no_conditions_on_sim(rondo_test *t) {
-    child_fixture c;
-    child_open(t, &c, "sim");
-    T_OK(t, gt_begin(&c.f, c.parent));
-    T_FAILS(t, rondo_graph_condition_begin(c.f.stream, c.f.buffers[6]), UNSUPPORTED, "whole lists");
-    T_FAILS(t, rondo_graph_capture_end(c.parent, c.f.stream), CAPTURE_INVALIDATED, "whole lists");
-}
+GT_BOTH(test_condition_rules)
 
 /* A09. The body is put in while a sibling stream is not joined yet: what follows it on the stream depends on the
  * condition alone, what joins depends on both. */
-static void test_a09_condition_beside_a_fork(rondo_test *t) {
+static void test_a09_condition_beside_a_fork(rondo_test *t, const char *device) {
     child_fixture c;
     rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
-    child_open(t, &c, "cpu");
+    child_open(t, &c, device);
     T_OK(t, gt_begin(&c.f, c.parent));
     T_OK(t, add_to(&c, c.f.stream, 0, 0, 1)); /* k1 */
     T_OK(t, rondo_event_record(c.events[0], c.f.stream));
@@ -390,9 +385,10 @@ static void test_a09_condition_beside_a_fork(rondo_test *t) {
         T_NEAR(t, c.f.buffers[5][1], 4.0 + (on ? 3.0 : 9.0) + 1.0, 0.0);
     }
 }
+GT_BOTH(test_a09_condition_beside_a_fork)
 
 RONDO_TEST_MAIN(GT_ENTRIES(test_child_of_two_lanes), GT_ENTRIES(test_child_in_a_lane),
                 GT_ENTRIES(test_child_with_slots), GT_ENTRIES(test_stale_child),
-                GT_ENTRIES(test_dumps_of_lanes_and_children), T(test_nested_conditions),
-                T(test_condition_set_by_the_graph), T(test_condition_rules), T(test_no_conditions_on_sim),
-                T(test_a09_condition_beside_a_fork))
+                GT_ENTRIES(test_dumps_of_lanes_and_children), GT_ENTRIES(test_nested_conditions),
+                GT_ENTRIES(test_condition_set_by_the_graph), GT_ENTRIES(test_condition_rules),
+                GT_ENTRIES(test_a09_condition_beside_a_fork))

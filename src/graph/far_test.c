@@ -108,6 +108,16 @@ static void test_pageable_copies_are_refused(rondo_test *t) {
     T_OK(t, rondo_graph_replay(g.graph, g.f.stream));
 }
 
+/* It is given its nodes one by one, and has no conditions of its own. */
+static void test_no_conditions(rondo_test *t) {
+    far_graph g;
+    far_graph_open(t, &g);
+    T_OK(t, far_begin(&g));
+    T_FAILS(t, rondo_graph_condition_begin(g.f.stream, g.a), UNSUPPORTED,
+            "rondo_graph_condition_begin: device 'far:0'");
+    T_FAILS(t, rondo_graph_capture_end(g.graph, g.f.stream), CAPTURE_INVALIDATED, "condition_begin");
+}
+
 /* An event behind each replay; who changes, and who replays elsewhere, waits for it. */
 static void test_the_ticket(rondo_test *t) {
     far_graph g;
@@ -165,4 +175,5 @@ static void test_a_child_with_pinned_memory(rondo_test *t) {
     for (unsigned i = 0; i < FAR_FLOATS; i++) T_NEAR(t, back[i], i, 0.0);
 }
 
-RONDO_TEST_MAIN(T(test_a_child_with_pinned_memory), T(test_capture_and_replay), T(test_pageable_copies_are_refused), T(test_the_ticket))
+RONDO_TEST_MAIN(T(test_a_child_with_pinned_memory), T(test_capture_and_replay), T(test_pageable_copies_are_refused),
+                T(test_no_conditions), T(test_the_ticket))

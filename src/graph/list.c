@@ -367,6 +367,15 @@ static void list_trim(rondo__call_list *list) {
     list->entry_capacity = list->entry_count;
 }
 
+/* Given node by node, a condition's end is a call behind its last node: `spare` says how many end there. */
+static void list_mark_ends(rondo__call_list *list) {
+    if (list->lowered || !list->counts[RONDO__LIST_CONDITION]) return;
+    for (size_t i = 0; i < list->entry_count; i++) list->entries[i].spare = 0;
+    for (size_t i = 0; i < list->entry_count; i++) {
+        if (list->entries[i].operation == RONDO_LIST_JUMP) list->entries[list->entries[i].words[1] - 1u].spare++;
+    }
+}
+
 rondo_status rondo__call_list_seal(rondo__call_list *list) {
     if (list->order && !list->sealed) RONDO__TRY(rondo__order_seal(list->order));
     if (!list->sealed) list_trim(list);
@@ -377,6 +386,7 @@ rondo_status rondo__call_list_seal(rondo__call_list *list) {
     }
     list->sealed = true;
     rondo__list_intern_close(list);
+    list_mark_ends(list);
     for (uint32_t s = 0; s < list->slots.count; s++) {
         rondo__buffer *mentions = &rondo__list_slot_at(list, s)->mentions;
         for (size_t i = 0; i < mentions->count; i++) {

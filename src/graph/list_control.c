@@ -56,11 +56,11 @@ rondo_status rondo__list_condition_argument(uint64_t address, rondo_argument *ou
 rondo_status rondo__call_list_condition(rondo__call_list *list, uint64_t address, uint64_t *out_entry) {
     rondo_argument argument;
     rondo__list_appended a = {RONDO__LIST_CONDITION, 0, {NULL, NULL}, "condition", &argument, 1, 0};
-    if (!list->lowered)
+    if (!list->lowered && !list->device->table->stream->condition_begin)
         return RONDO__FAIL(UNSUPPORTED, CAPTURE,
                            "rondo_graph_condition_begin: device '%s:%d' is given its nodes one by one, before anybody "
-                           "knows whether a condition holds: conditions need a backend that runs whole lists "
-                           "(execute_list) of host kernels in memory that the host can address",
+                           "knows whether a condition holds: conditions need a backend that has some "
+                           "(condition_begin), or runs whole lists (execute_list) in memory that the host can address",
                            list->device->properties.name, (int)list->device->properties.index);
     RONDO__TRY(rondo__list_condition_argument(address, &argument));
     RONDO__TRY(rondo__list_append(list, &a));

@@ -85,7 +85,7 @@ static rondo_status list_enqueue_event(rondo_event *event, rondo_stream *stream,
     return rondo__event_wait(event, stream);
 }
 
-static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
+static rondo_status list_enqueue_kind(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
     const rondo__list_node *node = rondo__list_node_at(list, entry);
     const uint64_t *words = list->entries[entry].words;
     switch (node->kind) {
@@ -93,11 +93,31 @@ static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream
     case RONDO__LIST_FILL: return rondo__stream_fill(stream, words[0], (uint8_t)words[1], words[2]);
     case RONDO__LIST_HOST_CALL:
         return rondo__stream_host_call(stream, rondo__list_function_of(words[0]), (void *)(uintptr_t)words[1]);
+    case RONDO__LIST_CONDITION: return rondo__stream_condition_begin(stream, words[0]);
     case RONDO__LIST_RECORD:
     case RONDO__LIST_WAIT:
         return list_enqueue_event(rondo__list_event_of(words), stream, node->kind == RONDO__LIST_WAIT);
     default: return list_enqueue_call(list, stream, entry);
     }
+}
+
+/* The node did not go out: conditions that have begun before it and not ended do so now, or they would decide about what
+ * is enqueued next. They are all of its stream. */
+static void list_end_conditions(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
+    uint64_t open = 0;
+    for (uint64_t i = 0; list->counts[RONDO__LIST_CONDITION] && i < entry; i++) {
+        open += list->entries[i].operation == RONDO_LIST_JUMP;
+        open -= list->entries[i].spare;
+    }
+    for (; open; open--) rondo__stream_condition_end(stream);
+}
+
+static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
+    rondo_status status = list_enqueue_kind(list, stream, entry);
+    if (status) list_end_conditions(list, stream, entry);
+    else
+        for (uint32_t ends = list->entries[entry].spare; ends; ends--) rondo__stream_condition_end(stream);
+    return status;
 }
 
 static rondo_status list_enqueue(const rondo__call_list *list, rondo_stream *stream) {

@@ -541,7 +541,7 @@ static void (*const rounds[])(soak *) = {round_plain,   round_fork,  round_abort
 static void soak_round(soak *s, unsigned round) {
     bool host = rondo__device_is_inline(s->f.device);
     void (*kind)(soak *) = rounds[round % SOAK_KINDS];
-    if (!host && (kind == round_condition || kind == round_random)) kind = round_host_and_external;
+    if (!host && kind == round_random) kind = round_host_and_external;
     if (kind == round_plain && round % SOAK_HOST_EVERY == 0) kind = round_host_and_external;
     if (round % SOAK_DUMP_EVERY == 0) kind = round_dump;
     kind(s);

@@ -376,6 +376,24 @@ static rondo_status forward_execute_list(void *self, const rondo_list *list, uin
     return forward_after(layer, &c, forward_list(layer, stream->lower, list, out_failed));
 }
 
+static rondo_status forward_condition_begin(void *self, uint64_t address) {
+    rondo__layer_object *stream = self;
+    rondo__layer *layer = stream->layer;
+    rondo__layer_call c = {
+        .entry = RONDO__LAYER_CONDITION_BEGIN, .object = stream, .source = address, .bytes = sizeof(int64_t)};
+    RONDO__TRY(forward_before(layer, &c));
+    return forward_after(layer, &c, layer->lower->stream->condition_begin(stream->lower, c.source));
+}
+
+static void forward_condition_end(void *self) {
+    rondo__layer_object *stream = self;
+    rondo__layer *layer = stream->layer;
+    rondo__layer_call c = {.entry = RONDO__LAYER_CONDITION_END, .object = stream};
+    if (forward_refused(layer, forward_before(layer, &c))) return;
+    layer->lower->stream->condition_end(stream->lower);
+    forward_told(layer, &c);
+}
+
 /* ----------------------------------------------------------------------------------------------- native graphs */
 
 static rondo_status forward_capture_begin(void *self, rondo_capture_mode mode) {
@@ -476,7 +494,9 @@ static void forward_fill_tables(rondo__layer *layer) {
         .event_query = forward_event_query,
         .event_synchronize = forward_event_synchronize,
         .capture_changed = forward_capture_changed,
-        .execute_list = stream->execute_list && inlined && !layer->hooks->hides_lists ? forward_execute_list : NULL};
+        .execute_list = stream->execute_list && inlined && !layer->hooks->hides_lists ? forward_execute_list : NULL,
+        .condition_begin = stream->condition_begin ? forward_condition_begin : NULL,
+        .condition_end = stream->condition_begin ? forward_condition_end : NULL};
     if (graph) {
         layer->graph = (rondo_graph_table){.struct_size = sizeof layer->graph,
                                            .capture_begin = graph->capture_begin ? forward_capture_begin : NULL,

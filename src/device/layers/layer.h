@@ -37,6 +37,8 @@
     X(EVENT_SYNCHRONIZE, "event_synchronize")   \
     X(CAPTURE_CHANGED, "capture_changed")       \
     X(EXECUTE_LIST, "execute_list")             \
+    X(CONDITION_BEGIN, "condition_begin")       \
+    X(CONDITION_END, "condition_end")           \
     X(CAPTURE_BEGIN, "capture_begin")           \
     X(CAPTURE_END, "capture_end")               \
     X(INSTANTIATE, "instantiate")               \

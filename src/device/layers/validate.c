@@ -267,7 +267,7 @@ static rondo_status validate_capture_changed(rondo__layer *layer, rondo__layer_c
 /* Entries that a stream or one of its events is about. */
 static rondo_status validate_before_stream(rondo__layer *layer, rondo__layer_call *call) {
     const char *what = rondo__layer_entry_name(call->entry);
-    validate_use fill = {"fill", "the destination", ""};
+    validate_use fill = {"fill", "the destination", ""}, condition = {"condition_begin", "the condition", ""};
     switch (call->entry) {
     case RONDO__LAYER_DESTROY: return validate_destroy(layer, call->object);
     case RONDO__LAYER_CAPTURE_CHANGED: return validate_capture_changed(layer, call);
@@ -285,6 +285,9 @@ static rondo_status validate_before_stream(rondo__layer *layer, rondo__layer_cal
         if (!call->function) return RONDO__FAIL(INVALID_ARGUMENT, DRIVER, "host_call: the function is null");
         break;
     case RONDO__LAYER_EXECUTE_LIST: RONDO__TRY(validate_list(layer, call->list)); break;
+    case RONDO__LAYER_CONDITION_BEGIN:
+        RONDO__TRY(validate_range(layer, &condition, call->source, call->bytes, true));
+        break;
     default: break;
     }
     return validate_stream(layer, call, call->object);
