@@ -81,8 +81,9 @@ struct rondo_stream {
     void *handle;                  /* the backend's */
     rondo__recorder *recorder;     /* null unless a capture records this stream; written by rondo__stream_record only */
     rondo_stream *next, *previous; /* of the device's list, under device->mutex */
-    uint64_t id;
-    rondo__mutex mutex;   /* recursive; one backend entry at a time on devices that are not inline */
+    uint64_t id;                   /* may come again when the stream is gone */
+    uint64_t born;                 /* never used twice in a device */
+    rondo__mutex mutex;            /* recursive; one backend entry at a time on devices that are not inline */
     rondo_status pending; /* a failure met while somebody else waited for the stream; the next synchronise has it */
     atomic_uint_least64_t side_of; /* id of the stream that this one worked for last, which has its failures; 0: none */
 };
@@ -109,6 +110,7 @@ struct rondo_device {
     rondo__memory *memory; /* made and released by the instance */
     rondo_stream *default_stream;
     rondo_stream *streams; /* all of them */
+    uint64_t born;         /* how many there ever were */
     rondo__mutex mutex;    /* streams, prepared */
     void *opened_in;       /* the registry entry that holds the pointer, under the registry's open_mutex */
     void (*on_release)(rondo_device *device); /* instance: drops memory before the backend closes */
@@ -229,6 +231,8 @@ static inline bool rondo__device_has_flights(const rondo_device *device) {
 /* The stream of that number, with a reference; null when it is gone or going: then it has finished. */
 rondo_stream *rondo__stream_of_id(rondo_device *device, uint64_t id);
 void rondo__stream_let_go(rondo_stream *stream);
+/* When the stream that has that number now was born; 0: there is none. */
+uint64_t rondo__stream_born(rondo_device *device, uint64_t id);
 
 /* Backend calls without looking at the recorder or at the arguments: for replay. Where the backend has no execute_list,
  * the list goes entry by entry and the backend learns no lengths: the arguments pass as values. Who knows them uses the

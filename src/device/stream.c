@@ -31,6 +31,7 @@ static void stream_link(rondo_stream *stream) {
     if (last) last->next = stream;
     else device->streams = stream;
     stream->id = last ? last->id + 1u : 1u;
+    stream->born = ++device->born;
     rondo__mutex_unlock(&device->mutex);
 }
 
@@ -233,6 +234,15 @@ rondo_stream *rondo__stream_of_id(rondo_device *device, uint64_t id) {
 }
 
 void rondo__stream_let_go(rondo_stream *stream) { stream_drop(stream); }
+
+uint64_t rondo__stream_born(rondo_device *device, uint64_t id) {
+    rondo__mutex_lock(&device->mutex);
+    const rondo_stream *stream = device->streams;
+    while (stream && stream->id != id) stream = stream->next;
+    uint64_t born = stream ? stream->born : 0;
+    rondo__mutex_unlock(&device->mutex);
+    return born;
+}
 
 static rondo_status stream_wait(rondo_stream *stream) {
     stream_enter(stream);

@@ -115,6 +115,7 @@ typedef struct rondo__diversion {
     rondo__pool *pool;
     rondo_memory_filter_kind kind;
     uint64_t value; /* thread, stream or capture */
+    uint64_t born;  /* of a stream: another that has its number is not meant */
 } rondo__diversion;
 
 #define RONDO__CACHE_RELEASED 4096u

@@ -143,7 +143,10 @@ rondo__pool *rondo__cache_find_diversion(rondo__cache *cache, const rondo__reque
         uint64_t value = diversion->kind == RONDO_MEMORY_FILTER_THREAD   ? thread
                          : diversion->kind == RONDO_MEMORY_FILTER_STREAM ? request->stream
                                                                          : request->capture;
-        if (diversion->value == value) return diversion->pool;
+        if (diversion->value != value) continue;
+        if (diversion->kind != RONDO_MEMORY_FILTER_STREAM ||
+            rondo__stream_born(cache->memory->device, value) == diversion->born)
+            return diversion->pool;
     }
     return &cache->own;
 }
@@ -158,6 +161,7 @@ static rondo_status pool_filter(const rondo__cache *cache, const rondo_memory_fi
     case RONDO_MEMORY_FILTER_STREAM:
         if (!own.stream || own.stream->device != cache->memory->device || cache->pinned) break;
         out->value = own.stream->id;
+        out->born = own.stream->born;
         return RONDO_OK;
     case RONDO_MEMORY_FILTER_CAPTURE:
         if (!own.capture_id || cache->pinned) break;

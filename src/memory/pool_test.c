@@ -204,6 +204,34 @@ static bool live_is(rondo_test *t, world *w, rondo_pool_id id, const void *const
     return equal;
 }
 
+/* The number of a stream comes again; the diversion was of the stream. */
+static void test_a_stream_that_went_diverts_nothing(rondo_test *t) {
+    world w;
+    rondo_stream *gone = NULL, *next = NULL;
+    rondo_memory_filter filter = RONDO_MEMORY_FILTER_INIT;
+    world_open(t, &w, "cpu", NULL);
+    rondo_pool_id id = rondo_pool_handle(w.instance);
+    T_OK(t, rondo_stream_create(w.device, NULL, &gone));
+    uint64_t number = gone->id;
+    filter.kind = RONDO_MEMORY_FILTER_STREAM;
+    filter.stream = gone;
+    rondo_status status = rondo_memory_pool_begin(w.device, id, &filter);
+    rondo_stream_release(gone);
+    T_OK(t, status);
+    T_OK(t, rondo_stream_create(w.device, NULL, &next));
+    T_DEFER(t, rondo_stream_release, next);
+    T_EQ(t, next->id, number);
+    char *a = take(t, next, 1000);
+    T_EQ(t, rondo__memory_pool_of(w.memory, address_of(a)).user, 0);
+    give(t, &w, a);
+    T_OK(t, rondo_memory_pool_end(w.device, id));
+    filter.stream = next;
+    T_OK(t, rondo_memory_pool_begin(w.device, id, &filter));
+    a = take(t, next, 1000);
+    T_EQ(t, rondo__memory_pool_of(w.memory, address_of(a)).user, id.user);
+    give(t, &w, a);
+}
+
 static void test_live_blocks_are_compared(rondo_test *t) {
     world w;
     world_open(t, &w, "cpu", NULL);
@@ -291,4 +319,5 @@ RONDO_TEST_MAIN(T(test_ids_and_filters_are_checked), T(test_uses_are_counted), T
                 T(test_the_newest_diversion_wins), T_PLAIN(test_a_thread_diverts_itself_alone),
                 T_PLAIN(test_memory_of_a_released_pool_is_used_again), T(test_a_pool_in_use_keeps_its_memory),
                 T_PLAIN(test_a_pool_takes_over_whole_segments), T(test_live_blocks_are_compared),
-                T(test_own_blocks_do_not_make_stale), T(test_pinned_memory_has_pools))
+                T(test_a_stream_that_went_diverts_nothing), T(test_own_blocks_do_not_make_stale),
+                T(test_pinned_memory_has_pools))
