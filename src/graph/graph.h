@@ -153,6 +153,8 @@ RONDO_MUST_USE rondo_status rondo__graph_write_cells(rondo_graph *graph, rondo_s
 /* That replay did not begin: its numbers go to the next, unless somebody took others since. */
 void rondo__graph_give_numbers_back(rondo_graph *graph);
 
+/* slots.c: rondo_graph_bind for whoever manages the graph, knows that it holds no host call, and binds at each replay. */
+RONDO_MUST_USE rondo_status rondo__graph_bind(rondo_graph *graph, uint32_t slot, uint64_t address);
 /* slots.c: whether a replay may touch a byte of the range. */
 bool rondo__graph_uses(const rondo__flight *flight, uint64_t address, uint64_t bytes);
 

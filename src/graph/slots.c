@@ -151,6 +151,16 @@ rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) 
     return RONDO_OK;
 }
 
+rondo_status rondo__graph_bind(rondo_graph *graph, uint32_t slot, uint64_t address) {
+    bool plain = graph->managed && graph->ticket.immediate && rondo__graph_state_of(graph) == RONDO_GRAPH_READY;
+    if (!plain || slot >= graph->slots.count || !address || rondo__graph_slot_at(graph, slot)->own) {
+        return rondo_graph_bind(graph, slot, (void *)(uintptr_t)address);
+    }
+    rondo__graph_slot_at(graph, slot)->bound = address;
+    rondo__call_list_bind(graph->list, slot, address);
+    return RONDO_OK;
+}
+
 /* An argument that now lies where a slot was declared is the slot's, unless that memory has become somebody else's. */
 static void slots_close_dead(rondo_graph *graph) {
     for (uint32_t i = 0; i < graph->slots.count; i++) {

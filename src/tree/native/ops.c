@@ -284,7 +284,7 @@ static rondo_status native_declare_slot(void *user, void *graph, uint32_t slot, 
 
 static rondo_status native_bind(void *user, void *graph, uint32_t slot, uint64_t address) {
     (void)user;
-    return rondo_graph_bind(graph, slot, (void *)(uintptr_t)address);
+    return rondo__graph_bind(graph, slot, address);
 }
 
 rondo_status rondo__native_copy(rondo_stream *stream, const rondo_tree_copy *copies, uint64_t count) {
