@@ -108,7 +108,8 @@ typedef struct rondo_graph_ops {
     void (*abort)(void *user, void *graph);
     rondo_status (*replay)(void *user, void *graph, void *stream);
     void (*release_graph)(void *user, void *graph);
-    /* Optional, together. Before capture_begin: the range may be bound anew; then: it is at `address` from now on. */
+    /* Optional, together. Before capture_begin: the range may be bound anew (slots are 0, 1, ... in this order); then: it is
+     * at `address` from now on. */
     rondo_status (*declare_slot)(void *user, void *graph, uint32_t slot, uint64_t address, uint64_t bytes);
     rondo_status (*bind)(void *user, void *graph, uint32_t slot, uint64_t address);
     /* Device to device, in stream order. */

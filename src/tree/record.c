@@ -97,7 +97,7 @@ static rondo_status record_plan_input(recording *r, uint32_t index) {
         return RONDO_OK;
     }
     rondo__tree_moving *moving = &node->moving[node->moving_count];
-    *moving = (rondo__tree_moving){.bytes = facts->bytes, .index = index, .slot = node->moving_count};
+    *moving = (rondo__tree_moving){.bytes = facts->bytes, .index = index};
     moving->bound = record_may_bind(r, index);
     moving->destination = moving->bound ? facts->pointer : 0;
     node->moving_count++;
@@ -195,9 +195,10 @@ static rondo_status record_capture(recording *r) {
     const rondo_graph_ops *ops = &tree->ops;
     rondo__tree_node *node = r->node;
     RONDO__TRY(ops->create_graph(ops->user, r->call->function->name, &node->graph));
-    for (uint32_t i = 0; i < node->moving_count; i++) {
-        const rondo__tree_moving *moving = &node->moving[i];
+    for (uint32_t i = 0, slot = 0; i < node->moving_count; i++) {
+        rondo__tree_moving *moving = &node->moving[i];
         if (!moving->bound) continue;
+        moving->slot = slot++;
         RONDO__TRY(ops->declare_slot(ops->user, node->graph, moving->slot, moving->destination, moving->bytes));
     }
     if (ops->prepare_for_capture) RONDO__TRY(ops->prepare_for_capture(ops->user, true, true));
