@@ -111,7 +111,8 @@ static void test_b11_many_sizes(rondo_test *t, tt_kind kind) {
     }
     T_EQ(t, w.warnings, 1);
     T_TRUE(t, strstr(w.warning, "inc") && strstr(w.warning, "sizes"));
-    T_TRUE(t, largest <= 2 * MD_SEGMENT); /* 1500 floats twice are less than one */
+    T_TRUE(t,
+           largest <= 2 * (w.device.native ? 1u << 21 : MD_SEGMENT)); /* 1500 floats twice are less than one segment */
     T_EQ(t, tt_info(&w).evicted, 1480);
     T_EQ(t, tt_function(&w, id).recordings, 20);
 }
@@ -173,7 +174,7 @@ static void test_b15_addresses_that_settle(rondo_test *t, tt_kind kind) {
         th_tensor *y = tt_call(&w, id, tt_keep(&w, x));
         tt_ramp(&w, y, i < 2 ? (float)i + 2 : 4, 1);
         tt_drop(&w, y);
-        T_EQ(t, w.faults.calls[TT_FAULT_BIND] - bound, i == 2);
+        if (!w.device.native) T_EQ(t, w.faults.calls[TT_FAULT_BIND] - bound, i == 2);
     }
     T_EQ(t, tt_function(&w, id).copies, 0);
     T_EQ(t, w.faults.calls[TT_FAULT_COPY_INPUTS], 0);
@@ -277,7 +278,7 @@ static void test_b23_model_goes(rondo_test *t, tt_kind kind) {
         tt_drop(&w, tt_call(&w, id, tt_new_of(&w, 0, 20000, 1)));
     }
     T_TRUE(t, tt_info(&w).pool_reserved >= 80000);
-    T_TRUE(t, w.device.graphs != NULL);
+    if (!w.device.native) T_TRUE(t, w.device.graphs != NULL);
     T_OK(t, rondo_tree_remove_function(w.tree, id));
     rondo_tree_mark_step(w.tree);
     id = tt_add(&w, &g);
@@ -316,7 +317,7 @@ static void test_b25_address_of_an_input_comes_again(rondo_test *t, tt_kind kind
         tt_drop(&w, gone);
         tt_invocation(&w);
         th_tensor *y = tt_call(&w, id, x); /* the last reference: its memory may be the output's, too */
-        if (!i) T_EQ(t, th_data(y), place);
+        if (!i && !w.device.native) T_EQ(t, th_data(y), place);
         T_EQ(t, tt_info(&w).live, 1);
         float values[256];
         th_tensor *end = tt_eager(&w, (th_step)P_VIEW(1, 0, 19999), y);
@@ -364,7 +365,7 @@ static void test_b27_views_alone(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_info(&w).directs, 0);
 }
 
-#define TESTS(X)                                \
+#define TESTS(X, MODEL)                         \
     X(test_b01_dead_forward)                    \
     X(test_b03_output_handed_over)              \
     X(test_b05_input_is_an_output)              \
@@ -378,4 +379,4 @@ static void test_b27_views_alone(rondo_test *t, tt_kind kind) {
     X(test_b25_address_of_an_input_comes_again) \
     X(test_b27_views_alone)
 
-TT_MAIN(TESTS)
+TT_MAIN_EACH(TESTS)

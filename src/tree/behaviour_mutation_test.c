@@ -243,7 +243,7 @@ static void test_mutation_of_what_was_an_output(rondo_test *t, tt_kind kind) {
     }
 }
 
-#define TESTS(X)                                \
+#define TESTS(X, MODEL)                         \
     X(test_mutation_of_an_ordinary_input)       \
     X(test_mutation_of_a_buffer)                \
     X(test_mutation_of_an_output_of_the_path)   \
@@ -255,4 +255,4 @@ static void test_mutation_of_what_was_an_output(rondo_test *t, tt_kind kind) {
     X(test_state_in_place)                      \
     X(test_mutation_of_what_was_an_output)
 
-TT_MAIN(TESTS)
+TT_MAIN_EACH(TESTS)

@@ -443,7 +443,7 @@ static void test_carried_aliases(rondo_test *t, tt_kind kind) {
     }
 }
 
-#define TESTS(X)                                \
+#define TESTS(X, MODEL)                         \
     X(test_forward_backward)                    \
     X(test_dynamic_backward)                    \
     X(test_forward_generation)                  \
@@ -462,4 +462,4 @@ static void test_carried_aliases(rondo_test *t, tt_kind kind) {
     X(test_state_over_marked_steps)             \
     X(test_carried_aliases)
 
-TT_MAIN(TESTS)
+TT_MAIN_EACH(TESTS)

@@ -54,7 +54,7 @@ static void test_without_optional_members(rondo_test *t, tt_kind kind) {
     walk(&w, inc, twice);
     T_EQ(t, tt_info(&w).pool_reserved, 0);
     T_EQ(t, w.host.entered, 0);
-    T_TRUE(t, w.faults.calls[TT_FAULT_COPY] > 0);
+    if (!w.device.native) T_TRUE(t, w.faults.calls[TT_FAULT_COPY] > 0);
 }
 
 static void test_with_optional_members(rondo_test *t, tt_kind kind) {
@@ -164,7 +164,7 @@ static void test_bound_inputs(rondo_test *t, tt_kind kind) {
     }
     T_EQ(t, tt_function(&w, id).copies, 0);
     tt_counts(&w, 1, 1, 6, 0);
-    T_TRUE(t, w.faults.calls[TT_FAULT_BIND] > 0);
+    if (!w.device.native) T_TRUE(t, w.faults.calls[TT_FAULT_BIND] > 0);
 }
 
 /* An input that lies in the middle of its storage, one that lies over another, and one that is a part of a bound one. */
@@ -370,8 +370,8 @@ static void test_random_numbers(rondo_test *t, tt_kind kind) {
     tt_open(t, &w, kind);
     uint32_t id = tt_add(&w, &f);
     th_tensor *form = tt_new(&w, 0);
-    w.host.cell.seed = 99;
-    w.host.cell.drawn = 0;
+    w.host.cell[0] = 99;
+    w.host.cell[1] = 0;
     for (int i = 0; i < 6; i++) { /* the framework's own */
         th_tensor *y = tt_eager(&w, (th_step)P_RANDOM(1, 0), form);
         T_OK(t, tt_read(&w, y, first[i]));
@@ -379,7 +379,7 @@ static void test_random_numbers(rondo_test *t, tt_kind kind) {
         tt_drop(&w, y);
     }
     for (int round = 0; round < 2; round++) {
-        w.host.cell.drawn = 0;
+        w.host.cell[1] = 0;
         for (int i = 0; i < 6; i++) {
             th_tensor *zero = tt_eager(&w, (th_step)P_MULS(1, 0, 0), form);
             tt_invocation(&w);
@@ -426,7 +426,7 @@ static void sealed(rondo_test *t, tt_kind kind, bool flushes) {
     uint64_t launched = w.faults.calls[TT_FAULT_REPLAY];
     sealed_steps(&w, inc, twice, x, 10, &value);
     launched = w.faults.calls[TT_FAULT_REPLAY] - launched;
-    T_EQ(t, launched, flushes ? 10 : 30);
+    if (!w.device.native) T_EQ(t, launched, flushes ? 10 : 30);
     /* Something else in between: the same function, another input. */
     tt_invocation(&w);
     th_tensor *other = tt_new(&w, 100), *y = tt_call(&w, inc, tt_keep(&w, other));
@@ -473,22 +473,22 @@ static void test_sealed_sequence_overwrites(rondo_test *t, tt_kind kind) {
     T_TRUE(t, tt_info(&w).sealed >= 10);
 }
 
-#define TESTS(X)                          \
-    X(test_without_optional_members)      \
-    X(test_with_optional_members)         \
-    X(test_missing_members)               \
-    X(test_device_without_capture)        \
-    X(test_bound_inputs)                  \
-    X(test_bound_inputs_that_overlap)     \
-    X(test_graphs_that_cannot_be_bound)   \
-    X(test_trees_by_key)                  \
-    X(test_two_trees)                     \
-    X(test_wrong_calls)                   \
-    X(test_names_of_reasons)              \
-    X(test_models_are_released)           \
-    X(test_random_numbers)                \
-    X(test_sealed_sequence)               \
-    X(test_sealed_sequence_as_one_launch) \
+#define TESTS(X, MODEL)                     \
+    X(test_without_optional_members)        \
+    MODEL(test_with_optional_members)       \
+    MODEL(test_missing_members)             \
+    MODEL(test_device_without_capture)      \
+    X(test_bound_inputs)                    \
+    X(test_bound_inputs_that_overlap)       \
+    MODEL(test_graphs_that_cannot_be_bound) \
+    MODEL(test_trees_by_key)                \
+    MODEL(test_two_trees)                   \
+    X(test_wrong_calls)                     \
+    X(test_names_of_reasons)                \
+    X(test_models_are_released)             \
+    X(test_random_numbers)                  \
+    X(test_sealed_sequence)                 \
+    X(test_sealed_sequence_as_one_launch)   \
     X(test_sealed_sequence_overwrites)
 
-TT_MAIN(TESTS)
+TT_MAIN_EACH(TESTS)

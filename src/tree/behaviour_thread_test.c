@@ -31,7 +31,7 @@ static void *work(void *argument) {
         if (!status) {
             float initial[TT_FLOATS] = {first, first, first, first};
             store.words[0] = th_data(x);
-            store.words[1] = sizeof initial;
+            store.words[1] = store.bytes[0] = sizeof initial;
             memcpy(&store.words[2], initial, sizeof initial);
             status = md_launch(me->stream, &store);
         }
@@ -301,7 +301,7 @@ static void test_marks_from_another_thread(rondo_test *t, tt_kind kind) {
     tt_counts(&w, 1, 1, 298, 0);
 }
 
-#define TESTS(X)                          \
+#define TESTS(X, MODEL)                   \
     X(test_threads_share_a_tree)          \
     X(test_threads_overwrite_each_other)  \
     X(test_outputs_end_on_another_thread) \
@@ -310,4 +310,4 @@ static void test_marks_from_another_thread(rondo_test *t, tt_kind kind) {
     X(test_direct_call_waits_for_another) \
     X(test_marks_from_another_thread)
 
-TT_MAIN(TESTS)
+TT_MAIN_EACH(TESTS)

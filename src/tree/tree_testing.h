@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of trees share: a tree over the model device and the model framework (device_testing.h,
- * tensors_testing.h), short ways to call and to look, and an end that counts everything.
+ * What the tests of trees share: a tree over the model device (device_testing.h, ops_testing.h) or a native one, and the
+ * model framework (tensors_testing.h, models_testing.h, host_testing.h), short ways to call and to look, and an end that counts everything.
  *
  *     static void test_adds(rondo_test *t, tt_kind kind) {
  *         tt_world w;
@@ -20,13 +20,15 @@
 #define RONDO_SRC_TREE_TREE_TESTING_H
 
 #include "harness/harness.h"
-#include "tree/tensors_testing.h"
+#include "tree/host_testing.h"
+#include "tree/ops_testing.h"
 
 #define TT_FLOATS 4
 #define TT_BYTES (TT_FLOATS * sizeof(float))
 #define TT_LOG 4096u
 
-typedef enum tt_kind { TT_LEASES, TT_WEAK } tt_kind;
+/* The model framework with leases, and watched, on the model device; with leases on native ones. */
+typedef enum tt_kind { TT_LEASES, TT_WEAK, TT_CPU, TT_SIM } tt_kind;
 
 typedef struct tt_world {
     rondo_test *t;
@@ -39,6 +41,7 @@ typedef struct tt_world {
     rondo_tensor_host table;
     rondo_tree_options options;
     rondo_tree *tree;
+    bool opened;
     md_stream *stream, *other; /* the caller's */
     uint64_t stream_count;
     rondo_allocator allocator;
@@ -107,6 +110,7 @@ static inline void tt_check_end(tt_world *w) {
 
 static inline void tt_check_memory(tt_world *w) {
     rondo_test *t = w->t;
+    if (w->host.cell != w->host.own_cell) T_TRUE(t, nb_free(w->device.native, md_address(w->host.cell)));
     T_EQ(t, w->host.tensor_count, 0);
     T_EQ(t, w->host.storage_count, 0);
     T_EQ(t, w->host.leased, 0);
@@ -117,10 +121,13 @@ static inline void tt_check_memory(tt_world *w) {
                         (unsigned long long)w->device.wrong, w->device.wrong_text);
     uint64_t streams = 0;
     for (const md_stream *s = w->device.streams; s; s = s->next) streams++;
-    T_EQ(t, streams, w->stream_count);
+    if (!w->device.native) T_EQ(t, streams, w->stream_count);
 }
 
 static inline void tt_release_instance(tt_world *w) {
+    while (w->device.native && w->device.streams) md_release_stream(&w->device, w->device.streams);
+    rondo_device_release(w->device.native);
+    w->device.native = NULL;
     rondo_instance_release(w->instance);
     if (w->blocks)
         rondo_test_fail(w->t, __FILE__, __LINE__, "%llu blocks of the instance are left (%s)",
@@ -150,6 +157,19 @@ static inline void tt_blank(rondo_test *t, tt_world *w, tt_kind kind) {
     th_open(&w->host, &w->device, &w->faults, kind == TT_WEAK);
 }
 
+/* All kernels are made known before there are threads. */
+static inline void tt_fill_native(tt_world *w) {
+    void *cell = NULL;
+    const md_kernel kernels[] = {md_kernel_fill_nan, md_kernel_copy, th_kernel, th_kernel_random, th_kernel_store};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) T_TRUE(w->t, nb_kernel_of(kernels[i]) != NULL);
+    T_OK(w->t, rondo_device_open(w->instance, w->kind == TT_CPU ? "cpu" : "sim", NULL, &w->device.native));
+    w->ops = (rondo_graph_ops)RONDO_GRAPH_OPS_INIT;
+    T_OK(w->t, rondo_graph_ops_native(w->device.native, &w->ops));
+    T_OK(w->t, rondo_memory_allocate(w->device.native, 2u * sizeof *w->host.cell, &cell));
+    w->host.cell = cell;
+    memcpy(w->host.cell, w->host.own_cell, sizeof w->host.own_cell);
+}
+
 static inline void tt_fill(tt_world *w) {
     rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
     void *streams[3] = {NULL, NULL, NULL};
@@ -159,6 +179,7 @@ static inline void tt_fill(tt_world *w) {
     options.log = tt_log;
     options.log_user = w;
     T_OK(w->t, rondo_instance_create(&options, &w->instance));
+    if (w->kind >= TT_CPU) tt_fill_native(w);
     for (int i = 0; i < 3; i++) {
         T_OK(w->t, md_create_stream(&w->device, &streams[i]));
         w->stream_count++;
@@ -166,9 +187,9 @@ static inline void tt_fill(tt_world *w) {
     w->stream = streams[0];
     w->other = streams[1];
     w->host.side = streams[2];
-    md_ops(&w->device, &w->ops);
+    if (w->kind < TT_CPU) md_ops(&w->device, &w->ops);
     th_table(&w->host, &w->table);
-    w->options.type = "model";
+    w->options.type = w->kind == TT_CPU ? "cpu" : w->kind == TT_SIM ? "sim" : "model";
     w->options.ops = &w->ops;
     w->options.host = &w->table;
     w->options.cost_samples = 0; /* times are not for tests; those that ask for it bring a clock */
@@ -194,7 +215,12 @@ static inline void tt_close(tt_world *w) {
     tt_release_instance(w);
 }
 
-static inline void tt_start(tt_world *w) { T_OK(w->t, rondo_tree_open(w->instance, &w->options, &w->tree)); }
+/* Also again, after the tree was released: which has then destroyed the native table. */
+static inline void tt_start(tt_world *w) {
+    if (w->opened && w->device.native) T_OK(w->t, rondo_graph_ops_native(w->device.native, &w->ops));
+    T_OK(w->t, rondo_tree_open(w->instance, &w->options, &w->tree));
+    w->opened = true;
+}
 
 static inline void tt_open(rondo_test *t, tt_world *w, tt_kind kind) {
     tt_prepare(t, w, kind);
@@ -205,8 +231,16 @@ static inline void tt_open(rondo_test *t, tt_world *w, tt_kind kind) {
     static void name##_leases(rondo_test *t) { name(t, TT_LEASES); } \
     static void name##_weak(rondo_test *t) { name(t, TT_WEAK); }
 #define TT_ENTRIES(name) T_PLAIN(name##_leases), T_PLAIN(name##_weak),
+/* Those that hold on every device. */
+#define TT_EACH_KIND(name)                                        \
+    TT_KINDS(name)                                                \
+    static void name##_on_cpu(rondo_test *t) { name(t, TT_CPU); } \
+    static void name##_on_sim(rondo_test *t) { name(t, TT_SIM); }
+#define TT_EACH_ENTRY(name) TT_ENTRIES(name) T_PLAIN(name##_on_cpu), T_PLAIN(name##_on_sim),
 /* TESTS(X) names all tests: X(test_one) X(test_two) ... */
 #define TT_MAIN(TESTS) TESTS(TT_KINDS) RONDO_TEST_MAIN(TESTS(TT_ENTRIES))
+/* TESTS(EACH, MODEL): those on every device, and those that look into the model device. */
+#define TT_MAIN_EACH(TESTS) TESTS(TT_EACH_KIND, TT_KINDS) RONDO_TEST_MAIN(TESTS(TT_EACH_ENTRY, TT_ENTRIES))
 
 /* --------------------------------------------------------------------------------------------------- references */
 
@@ -257,7 +291,7 @@ static inline th_tensor *tt_new_of(tt_world *w, int64_t rows, int64_t columns, f
         uint64_t some = count - at < 14u ? count - at : 14u;
         for (uint64_t i = 0; i < some; i++) values[i] = first + (float)(at + i);
         call.words[0] = th_data(x) + at * sizeof(float);
-        call.words[1] = some * sizeof(float);
+        call.words[1] = call.bytes[0] = some * sizeof(float);
         memcpy(&call.words[2], values, some * sizeof(float));
         T_OK(w->t, md_launch(w->stream, &call));
     }
@@ -283,7 +317,7 @@ static inline th_tensor *tt_in_host(tt_world *w, float value) {
 static inline th_tensor *tt_eager(tt_world *w, th_step step, th_tensor *x) {
     th_model model = {.name = "eager", .inputs = 1, .outputs = 1, .steps = {step, P_RETURN(1)}};
     rondo_tree_run_context context = {
-        .struct_size = sizeof context, .phase = RONDO_TREE_DIRECT, .model = &model, .stream = w->stream};
+        .struct_size = sizeof context, .phase = RONDO_TREE_DIRECT, .model = &model, .stream = md_handle(w->stream)};
     void *input = th_keep(&w->host, x), *output = NULL;
     bool before = tt_pause();
     tt_flush(w);
@@ -343,7 +377,7 @@ static inline rondo_status tt_try_on(tt_world *w, md_stream *stream, uint32_t id
         if (inputs[i]) inputs[i]->held--;
     }
     tt_enter(w);
-    rondo_status status = rondo_tree_run(w->tree, id, stream, in, input_count, out, output_count);
+    rondo_status status = rondo_tree_run(w->tree, id, md_handle(stream), in, input_count, out, output_count);
     tt_leave(w);
     for (uint32_t i = 0; i < input_count; i++) T_TRUE(w->t, !in[i]);
     for (uint32_t i = 0; i < output_count; i++) {
@@ -387,6 +421,7 @@ static inline void tt_pair(tt_world *w, uint32_t id, th_tensor *x, th_tensor **o
 static inline rondo_status tt_read_on(tt_world *w, md_stream *stream, const th_tensor *x, float *values) {
     if (w->table.flags & RONDO_TENSOR_HOST_FLUSHES) RONDO__TRY(rondo_tree_flush(w->tree));
     RONDO__TRY(th_usable(x));
+    if (stream->native) RONDO__TRY(rondo_stream_synchronize(stream->native));
     md_lock(&w->device);
     md_drain(stream, stream->count);
     md_unlock(&w->device);
@@ -440,6 +475,14 @@ static inline rondo_tree_function_info tt_function(tt_world *w, uint32_t id) {
 static inline uint64_t tt_reason(tt_world *w, uint32_t id, rondo_tree_reason reason) {
     return tt_function(w, id).reasons[reason];
 }
+
+/* Live blocks of the device, but for its cell of random numbers. */
+static inline uint64_t tt_blocks(tt_world *w) {
+    return md_live(&w->device, UINT64_MAX, NULL) - (w->host.cell != w->host.own_cell);
+}
+
+/* Inputs that move are bound, not copied. */
+static inline bool tt_binds(const tt_world *w) { return (w->ops.flags & RONDO_GRAPH_OPS_REBIND) != 0; }
 
 /* Live blocks of the tree's pool. */
 static inline uint64_t tt_live(tt_world *w) { return md_live(&w->device, tt_info(w).pool.user, NULL); }
