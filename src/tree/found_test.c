@@ -273,6 +273,32 @@ static void test_failed_warm_up_leaves_memory(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, inc).stopped, RONDO_TREE_REASON_NONE);
 }
 
+/* A constant that is given as an input, too, is not bound to where the next input lies. */
+static void test_constant_as_an_input(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = {
+        .name = "f", .inputs = 1, .outputs = 2, .steps = {P_CONSTANT(1, 0), P_ADD(2, 0, 1), P_RETURN(1), P_RETURN(2)}};
+    tt_prepare(t, &w, kind);
+    w.ops.flags |= RONDO_GRAPH_OPS_REBIND;
+    w.options.record_after = 1;
+    tt_start(&w);
+    th_tensor *constant = tt_new(&w, 1);
+    f.constants[f.constant_count++] = th_keep(&w.host, constant);
+    uint32_t id = tt_add(&w, &f);
+    for (int i = 0; i < 4; i++) {
+        th_tensor *a, *b;
+        tt_invocation(&w);
+        tt_pair(&w, id, i ? tt_new(&w, 10) : tt_keep(&w, constant), &a, &b);
+        T_TRUE(t, a->storage == constant->storage);
+        tt_ramp(&w, a, 1, 1);
+        tt_ramp(&w, b, i ? 11 : 2, 2);
+        tt_drop(&w, a);
+        tt_drop(&w, b);
+    }
+    tt_drop(&w, constant);
+    T_EQ(t, tt_info(&w).directs, 0);
+}
+
 #define TESTS(X)                                      \
     X(test_inputs_of_an_empty_recording)              \
     X(test_bound_inputs_of_an_empty_recording)        \
@@ -284,6 +310,7 @@ static void test_failed_warm_up_leaves_memory(rondo_test *t, tt_kind kind) {
     X(test_removed_within_a_sealed_sequence)          \
     X(test_owed_launch_fails)                         \
     X(test_given_input_of_a_failed_recording)         \
-    X(test_failed_warm_up_leaves_memory)
+    X(test_failed_warm_up_leaves_memory)              \
+    X(test_constant_as_an_input)
 
 TT_MAIN(TESTS)

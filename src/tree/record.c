@@ -45,6 +45,25 @@ static rondo_status record_create_node(rondo__tree_call *call, rondo__tree_node 
     return record_room(call, sizeof *node->consumed, &node->consumed);
 }
 
+static bool record_overlap(const rondo_tensor_facts *input, const rondo_tensor_facts *other) {
+    return other->place == RONDO_TENSOR_DEVICE && other->pointer &&
+           input->pointer < other->storage + other->storage_bytes && other->storage < input->pointer + input->bytes;
+}
+
+/* A constant may be given as an input, too. */
+static bool record_is_constant(const recording *r, const rondo_tensor_facts *input) {
+    const rondo__tree_function *function = r->call->function;
+    const rondo_tensor_host *host = &r->call->tree->host;
+    for (uint32_t i = 0; i < function->constant_count; i++) {
+        rondo_tensor_facts facts = {0};
+        if (!function->constants[i]) continue;
+        rondo_status status = host->describe(host->user, function->constants[i], &facts);
+        rondo_status_release(status);
+        if (status || record_overlap(input, &facts)) return true;
+    }
+    return false;
+}
+
 /* Binding finds an input by its addresses, so nothing else may lie there, and kernels must mention no address before. */
 static bool record_may_bind(const recording *r, uint32_t index) {
     const rondo_tree *tree = r->call->tree;
@@ -52,13 +71,9 @@ static bool record_may_bind(const recording *r, uint32_t index) {
     if (!(tree->ops.flags & RONDO_GRAPH_OPS_REBIND) || !tree->ops.bind || r->call->function->copy_inputs) return false;
     if (facts->pointer != facts->storage) return false;
     for (uint32_t i = 0; i < r->call->input_count; i++) {
-        const rondo_tensor_facts *other = &r->facts[i];
-        if (i == index || other->place != RONDO_TENSOR_DEVICE || !other->pointer) continue;
-        if (facts->pointer < other->storage + other->storage_bytes && other->storage < facts->pointer + facts->bytes) {
-            return false;
-        }
+        if (i != index && record_overlap(facts, &r->facts[i])) return false;
     }
-    return true;
+    return !record_is_constant(r, facts);
 }
 
 static rondo_status record_plan_managed(recording *r, uint32_t index, rondo_tree_lease *lease) {
