@@ -197,9 +197,9 @@ static void trim_check(rondo_test *t, const char *device, int steps) {
     T_TRUE(t, m->trimmed > 20);
 }
 
-static void test_agrees_with_the_model_on_cpu(rondo_test *t) { trim_check(t, "cpu", 20000); }
+static void test_agrees_with_the_model_on_cpu(rondo_test *t) { trim_check(t, "cpu", 6000); }
 
-static void test_agrees_with_the_model_on_sim(rondo_test *t) { trim_check(t, "sim", 5000); }
+static void test_agrees_with_the_model_on_sim(rondo_test *t) { trim_check(t, "sim", 2000); }
 
 /* A recording whose memory was all temporary, another one after it, and the first forgotten. */
 static void test_a_recording_keeps_its_segments(rondo_test *t) {
