@@ -13,6 +13,7 @@ typedef struct recording {
     rondo_tensor_facts *facts; /* of the call's inputs; then of what the model was given */
     void **given;              /* what the model gets; consumed by it */
     bool made;                 /* it made outputs */
+    bool launched;             /* some of it may have run, and inputs may be written: it is not made again */
 } recording;
 
 /* ------------------------------------------------------------------------------------------------------- plan */
@@ -315,7 +316,8 @@ static void record_list_consumed(recording *r) {
 
 /* ----------------------------------------------------------------------------------------------------- finish */
 
-/* The graph has been recorded: the node is made of what is known of it, replayed once, and hung up. */
+/* The graph has been recorded: the node is made of what is known of it, hung up, and replayed once, when nothing else can
+ * fail any more. */
 static rondo_status record_finish(recording *r) {
     rondo__tree_call *call = r->call;
     rondo_tree *tree = call->tree;
@@ -327,14 +329,15 @@ static rondo_status record_finish(recording *r) {
     RONDO__TRY(ops->get_checkpoint_state(ops->user, tree->pool, &node->checkpoint));
     RONDO__TRY(record_after(r));
     record_list_consumed(r);
-    if (node->graph) RONDO__TRY(ops->replay(ops->user, node->graph, call->stream));
     node->host_bytes = sizeof *node + node->facts.bytes +
                        call->input_count * (sizeof *node->fixed + sizeof *node->moving + sizeof *node->copies +
                                             sizeof *node->values + sizeof *node->revivals + sizeof *node->consumed) +
                        node->output_count * sizeof *node->outputs +
                        (node->dead_before_count + node->dead_after_count) * sizeof(rondo_tree_lease *) +
                        node->fresh_count * sizeof(rondo_tree_lease);
-    return rondo__tree_attach(tree, node);
+    RONDO__TRY(rondo__tree_attach(tree, node));
+    r->launched = true;
+    return node->graph ? ops->replay(ops->user, node->graph, call->stream) : RONDO_OK;
 }
 
 static void record_log(const rondo__tree_call *call) {
@@ -368,13 +371,14 @@ static rondo_status record_fall_back(recording *r, rondo_status failure) {
     if (r->made) rondo__tree_release_all(tree, call->outputs, call->output_count);
     rondo__tree_release_all(tree, r->given, call->input_count);
     rondo__tree_release_all(tree, call->held, call->held_count);
-    rondo_status status = r->node ? rondo__tree_revive(call, r->node) : RONDO_OK;
-    if (r->node) rondo__tree_free_node(tree, r->node);
+    rondo_status status = r->node && !r->launched ? rondo__tree_revive(call, r->node) : RONDO_OK;
+    if (r->launched) rondo__tree_drop_node(tree, r->node);
+    else if (r->node) rondo__tree_free_node(tree, r->node);
     r->node = NULL;
     if (!status) status = rondo__tree_leave_rest(tree);
-    if (status) {
+    if (status || r->launched) {
         rondo__tree_release_all(tree, call->inputs, call->input_count);
-        return rondo__status_first(status, failure);
+        return r->launched ? rondo__status_first(failure, status) : rondo__status_first(status, failure);
     }
     bool memory = rondo_status_code(failure) == RONDO_CODE_OUT_OF_MEMORY;
     if (!memory || ++function->failures >= 3) {
