@@ -106,7 +106,8 @@ struct md_device {
     uint64_t wrong; /* things that a device does not forgive: a block freed twice, a use of what is over */
     char wrong_text[160];
     bool no_capture, uncached;
-    bool clean; /* fresh memory is not filled now */
+    bool halves; /* a replay that is made to fail has run half of what it should */
+    bool clean;  /* fresh memory is not filled now */
     /* A foreign host's storages: what the device does to one that `live` names. */
     void (*own_storage)(void *user, void *storage);
     void *own_user;

@@ -352,17 +352,18 @@ static inline uint64_t md_rebound(const md_graph *g, uint64_t address) {
     return address;
 }
 
+/* One that fails may have done a part of its work. */
 static inline rondo_status md_replay(void *user, void *graph, void *stream) {
     md_device *d = user;
     md_graph *g = graph;
-    RONDO__TRY(tt_fault(d->faults, TT_FAULT_REPLAY));
+    rondo_status fault = tt_fault(d->faults, TT_FAULT_REPLAY), status = RONDO_OK;
+    uint64_t count = !fault ? g->count : d->halves ? (g->count + 1u) / 2u : 0;
     md_lock(d);
-    rondo_status status = RONDO_OK;
     if (!g->ended) {
         md_wrong(d, "a graph was replayed that is not there");
         status = RONDO__FAIL(INVALID_STATE, CAPTURE, "nothing was captured");
     }
-    for (uint64_t i = 0; i < g->count && !status; i++) {
+    for (uint64_t i = 0; i < count && !status; i++) {
         md_call call = g->calls[i];
         for (unsigned word = 0; word < MD_WORDS; word++)
             if (call.addresses >> word & 1u) call.words[word] = md_rebound(g, call.words[word]);
@@ -370,7 +371,7 @@ static inline rondo_status md_replay(void *user, void *graph, void *stream) {
     }
     g->replays++;
     md_unlock(d);
-    return status;
+    return rondo__status_first(fault, status);
 }
 
 static inline void md_release_graph(void *user, void *graph) {

@@ -59,7 +59,7 @@ typedef struct tt_world {
 static inline void *tt_reallocate(void *self, void *pointer, size_t old_size, size_t new_size, size_t alignment) {
     tt_world *w = self;
     rondo_allocator under = rondo_allocator_default();
-    if (new_size) {
+    if (new_size && !tt_paused) {
         (void)__atomic_fetch_add(&w->allocations, 1, __ATOMIC_RELAXED);
         if (w->refuse && --w->refuse == 0) {
             w->refused = true;
