@@ -299,6 +299,33 @@ static void test_constant_as_an_input(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_info(&w).directs, 0);
 }
 
+/* Some inputs are copied and others bound: the slots of those have no gaps between them. */
+static void test_inputs_that_are_copied_and_bound(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = {.name = "f",
+                  .inputs = 4,
+                  .outputs = 1,
+                  .steps = {P_VIEW(4, 0, 1), P_ADD(5, 4, 1), P_ADD(6, 5, 2), P_ADD(7, 6, 3), P_RETURN(7)},
+                  .statics = {2},
+                  .static_count = 1};
+    tt_prepare(t, &w, kind);
+    w.ops.flags |= RONDO_GRAPH_OPS_REBIND;
+    tt_start(&w);
+    uint32_t id = tt_add(&w, &f);
+    th_tensor *parameter = tt_new_of(&w, 0, 3, 1000);
+    for (int i = 0; i < 5; i++) {
+        tt_invocation(&w);
+        th_tensor *x = tt_new(&w, (float)i), *view = tt_eager(&w, (th_step)P_VIEW(1, 0, 1), x), *y = NULL;
+        th_tensor *const inputs[4] = {x, view, tt_keep(&w, parameter), tt_new_of(&w, 0, 3, 100)};
+        T_OK(t, tt_try(&w, id, 4, inputs, 1, &y));
+        tt_ramp(&w, y, 1102 + 2 * (float)i, 4);
+        tt_drop(&w, y);
+    }
+    tt_drop(&w, parameter);
+    tt_counts(&w, 1, 1, 3, 0);
+    T_EQ(t, tt_function(&w, id).copies, 6); /* of x and its view */
+}
+
 #define TESTS(X)                                      \
     X(test_inputs_of_an_empty_recording)              \
     X(test_bound_inputs_of_an_empty_recording)        \
@@ -311,6 +338,7 @@ static void test_constant_as_an_input(rondo_test *t, tt_kind kind) {
     X(test_owed_launch_fails)                         \
     X(test_given_input_of_a_failed_recording)         \
     X(test_failed_warm_up_leaves_memory)              \
-    X(test_constant_as_an_input)
+    X(test_constant_as_an_input)                      \
+    X(test_inputs_that_are_copied_and_bound)
 
 TT_MAIN(TESTS)

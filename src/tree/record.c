@@ -89,7 +89,7 @@ static rondo_status record_plan_managed(recording *r, uint32_t index, rondo_tree
     for (uint32_t i = node->fixed_count; i > 0 && !node->fixed[i - 1].managed; i--) node->fixed[i] = node->fixed[i - 1];
     uint32_t at = 0;
     while (at < node->fixed_count && node->fixed[at].managed) at++;
-    node->fixed[at] = (rondo__tree_fixed){r->facts[index].pointer, index, 1};
+    node->fixed[at] = (rondo__tree_fixed){.pointer = r->facts[index].pointer, .index = index, .managed = 1};
     node->fixed_count++;
     return RONDO_OK;
 }
@@ -109,7 +109,7 @@ static rondo_status record_plan_input(recording *r, uint32_t index) {
     rondo_tree_lease *lease = rondo__tree_find_covering(tree, facts->pointer);
     if (lease) return record_plan_managed(r, index, lease);
     if (r->call->function->is_static[index]) {
-        node->fixed[node->fixed_count++] = (rondo__tree_fixed){facts->pointer, index, 0};
+        node->fixed[node->fixed_count++] = (rondo__tree_fixed){facts->pointer, facts->storage, facts->storage_bytes, index, 0};
         return RONDO_OK;
     }
     rondo__tree_moving *moving = &node->moving[node->moving_count];
@@ -206,17 +206,35 @@ static rondo_status record_run(recording *r) {
     return status;
 }
 
-static rondo_status record_capture(recording *r) {
-    rondo_tree *tree = r->call->tree;
-    const rondo_graph_ops *ops = &tree->ops;
+/* Slots are numbered without gaps. Static inputs have one, too, which is their storage: they are compared at each replay,
+ * so that other memory at the same address is as good, and the device has nothing to watch. */
+static rondo_status record_declare_slots(const recording *r) {
+    const rondo_graph_ops *ops = &r->call->tree->ops;
     rondo__tree_node *node = r->node;
-    RONDO__TRY(ops->create_graph(ops->user, r->call->function->name, &node->graph));
-    for (uint32_t i = 0, slot = 0; i < node->moving_count; i++) {
+    uint32_t slot = 0;
+    if (!ops->declare_slot) return RONDO_OK;
+    for (uint32_t i = 0; i < node->moving_count; i++) {
         rondo__tree_moving *moving = &node->moving[i];
         if (!moving->bound) continue;
         moving->slot = slot++;
         RONDO__TRY(ops->declare_slot(ops->user, node->graph, moving->slot, moving->destination, moving->bytes));
     }
+    for (uint32_t i = 0; i < node->fixed_count; i++) {
+        const rondo__tree_fixed *fixed = &node->fixed[i];
+        bool declared = !fixed->bytes;
+        for (uint32_t k = 0; k < i && !declared; k++) declared = node->fixed[k].storage == fixed->storage;
+        if (declared) continue;
+        RONDO__TRY(ops->declare_slot(ops->user, node->graph, slot++, fixed->storage, fixed->bytes));
+    }
+    return RONDO_OK;
+}
+
+static rondo_status record_capture(recording *r) {
+    rondo_tree *tree = r->call->tree;
+    const rondo_graph_ops *ops = &tree->ops;
+    rondo__tree_node *node = r->node;
+    RONDO__TRY(ops->create_graph(ops->user, r->call->function->name, &node->graph));
+    RONDO__TRY(record_declare_slots(r));
     if (ops->prepare_for_capture) RONDO__TRY(ops->prepare_for_capture(ops->user, true, true));
     rondo_status status =
         tree->host.enter ? tree->host.enter(tree->host.user, RONDO_TREE_RECORD, tree->stream) : RONDO_OK;
@@ -246,7 +264,7 @@ static void record_fix_bound(recording *r) {
             node->moving[kept++] = *moving;
             continue;
         }
-        node->fixed[node->fixed_count++] = (rondo__tree_fixed){moving->destination, moving->index, 0};
+        node->fixed[node->fixed_count++] = (rondo__tree_fixed){.pointer = moving->destination, .index = moving->index};
         r->call->function->copy_inputs = true;
         rondo__tree_count(r->call->function, RONDO_TREE_REASON_BIND_FIXED);
     }

@@ -3,6 +3,7 @@
  * See seal.h. */
 #include "tree/seal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------------------ trail */
@@ -84,14 +85,45 @@ static bool seal_waits(const rondo__tree_node *node) {
     return node->graph != NULL && !node->function->owned_count;
 }
 
+static int seal_compare(const void *a, const void *b) {
+    uint64_t left = ((const rondo__tree_fixed *)a)->storage, right = ((const rondo__tree_fixed *)b)->storage;
+    return (left > right) - (left < right);
+}
+
+/* Static inputs are slots of the one graph, too: see record.c. Ranges that overlap are refused, and nothing is joined. */
+static rondo_status seal_declare_slots(rondo_tree *tree, void *graph, uint32_t first, uint32_t last) {
+    const rondo_graph_ops *ops = &tree->ops;
+    uint64_t room = 0, count = 0;
+    void *memory = NULL;
+    if (!ops->declare_slot) return RONDO_OK;
+    for (uint32_t i = first; i <= last; i++) room += tree->seal->sequence[i].node->fixed_count;
+    RONDO__TRY(rondo__allocate_array(&tree->allocator, room, sizeof(rondo__tree_fixed), &memory));
+    rondo__tree_fixed *fixed = memory;
+    for (uint32_t i = first; i <= last; i++) {
+        const rondo__tree_node *node = tree->seal->sequence[i].node;
+        for (uint32_t k = 0; k < node->fixed_count; k++) {
+            if (node->fixed[k].bytes) fixed[count++] = node->fixed[k];
+        }
+    }
+    if (count) qsort(fixed, (size_t)count, sizeof *fixed, seal_compare);
+    rondo_status status = RONDO_OK;
+    uint32_t slot = 0;
+    for (uint64_t i = 0; i < count && !status; i++) {
+        bool again = i && fixed[i].storage == fixed[i - 1u].storage && fixed[i].bytes == fixed[i - 1u].bytes;
+        if (!again) status = ops->declare_slot(ops->user, graph, slot++, fixed[i].storage, fixed[i].bytes);
+    }
+    rondo__free(&tree->allocator, memory, room * sizeof(rondo__tree_fixed));
+    return status;
+}
+
 static rondo_status seal_join(rondo_tree *tree, uint32_t first, uint32_t last) {
     const rondo_graph_ops *ops = &tree->ops;
     rondo__tree_sealed *sequence = tree->seal->sequence;
     rondo_tree_graph_facts facts = {0};
     void *graph = NULL;
     RONDO__TRY(ops->create_graph(ops->user, "sealed sequence", &graph));
-    rondo_status status =
-        ops->capture_begin(ops->user, graph, tree->stream, tree->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL);
+    rondo_status status = seal_declare_slots(tree, graph, first, last);
+    if (!status) status = ops->capture_begin(ops->user, graph, tree->stream, tree->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL);
     if (!status) {
         for (uint32_t i = first; i <= last && !status; i++) {
             status = ops->replay(ops->user, sequence[i].node->graph, tree->stream);

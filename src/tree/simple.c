@@ -100,7 +100,7 @@ static rondo_status simple_plan_input(rondo__tree_call *call, rondo__tree_simple
     }
     if (facts->place != RONDO_TENSOR_DEVICE || !facts->pointer || !facts->storage_bytes) return RONDO_OK;
     if (!call->function->is_static[index]) return simple_make_buffer(call, s, index, facts);
-    s->fixed[s->fixed_count++] = (rondo__tree_fixed){facts->pointer, index, 0};
+    s->fixed[s->fixed_count++] = (rondo__tree_fixed){facts->pointer, facts->storage, facts->storage_bytes, index, 0};
     return RONDO_OK;
 }
 
@@ -235,11 +235,26 @@ static rondo_status simple_check_outputs(const rondo__tree_call *call) {
     return RONDO_OK;
 }
 
+/* Static inputs, by their storages: compared at each replay, so that the device has nothing to watch. */
+static rondo_status simple_declare_slots(const rondo__tree_call *call) {
+    const rondo_graph_ops *ops = &call->tree->ops;
+    const rondo__tree_simple *s = call->function->simple_state;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < s->fixed_count && ops->declare_slot; i++) {
+        bool declared = false;
+        for (uint32_t k = 0; k < i && !declared; k++) declared = s->fixed[k].storage == s->fixed[i].storage;
+        if (declared) continue;
+        RONDO__TRY(ops->declare_slot(ops->user, s->graph, slot++, s->fixed[i].storage, s->fixed[i].bytes));
+    }
+    return RONDO_OK;
+}
+
 static rondo_status simple_capture(rondo__tree_call *call, void **given) {
     rondo_tree *tree = call->tree;
     const rondo_graph_ops *ops = &tree->ops;
     rondo__tree_simple *s = call->function->simple_state;
     RONDO__TRY(ops->create_graph(ops->user, call->function->name, &s->graph));
+    RONDO__TRY(simple_declare_slots(call));
     RONDO__TRY(simple_enter(tree, RONDO_TREE_RECORD));
     rondo_status status =
         ops->capture_begin(ops->user, s->graph, tree->stream, s->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL);

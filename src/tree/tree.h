@@ -18,6 +18,7 @@ typedef struct rondo__tree_node rondo__tree_node;
 /* An input whose address must be what it was: static ones, and outputs of the path. */
 typedef struct rondo__tree_fixed {
     uint64_t pointer;
+    uint64_t storage, bytes; /* what it is a part of; bytes 0: nothing to declare */
     uint32_t index;
     uint32_t managed; /* 1: an output of the path */
 } rondo__tree_fixed;
