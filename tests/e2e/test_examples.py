@@ -28,7 +28,7 @@ class Examples(unittest.TestCase):
         text = example("contract")
         for device in ("cpu:0", "sim:0", "sim:1"):
             row = next(line for line in text.splitlines() if line.startswith(device))
-            self.assertRegex(row, r"yes +works +no")
+            self.assertRegex(row, r"yes +works +yes")
         self.assertIn("has_graph_impl(current accelerator) -> yes", text)
 
     def test_graph(self):
