@@ -239,17 +239,6 @@ static void scene_close(scene *s) {
 }
 
 #define ROUNDS 7
-/* All of them one by one takes a minute under the thread sanitizer, which has one thread to watch here. */
-#if defined(__SANITIZE_THREAD__)
-#define EACH 7
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define EACH 7
-#endif
-#endif
-#if !defined(EACH)
-#define EACH 1
-#endif
 
 static void fail_calls(rondo_test *t, tt_kind kind, setting how) {
     static scene s;
@@ -264,7 +253,7 @@ static void fail_calls(rondo_test *t, tt_kind kind, setting how) {
     if (how == COPYING) T_TRUE(t, tt_info(&s.w).evacuated > 0 && tt_info(&s.w).evicted > 0);
     scene_close(&s);
     for (tt_fault_entry entry = 0; entry < TT_FAULT_COUNT; entry++) {
-        for (uint64_t nth = 1; nth <= calls[entry]; nth += EACH) {
+        for (uint64_t nth = 1; nth <= calls[entry]; nth += rondo_test_stride()) {
             scene_open(t, &s, kind, how);
             s.w.faults.entry = entry;
             s.w.faults.nth = s.nth = nth;
@@ -287,7 +276,7 @@ static void fail_allocations(rondo_test *t, tt_kind kind, setting how) {
     uint64_t allocations = s.w.allocations;
     T_TRUE(t, allocations > 50);
     scene_close(&s);
-    for (uint64_t nth = 1; nth <= allocations; nth += EACH) {
+    for (uint64_t nth = 1; nth <= allocations; nth += rondo_test_stride()) {
         scene_open(t, &s, kind, how);
         s.w.refuse = s.nth = nth;
         play(&s, ROUNDS);

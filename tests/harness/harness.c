@@ -11,8 +11,9 @@
  * A breakpoint on rondo_test_refused stops where an allocation is refused.
  *
  * Where everything takes many times as long: RONDO_TEST_EACH=n lets each allocation fail only up to the nth (2000), and
- * of those that follow fewer and fewer (emulators, the thread sanitizer); RONDO_TEST_PLAIN=1 leaves the failing runs out
- * (valgrind). A program that runs so says it in its first line. */
+ * of those that follow fewer and fewer (emulators, the thread sanitizer); RONDO_TEST_STRIDE=n does the like for cases that
+ * a test goes through by itself; RONDO_TEST_PLAIN=1 leaves the failing runs out (valgrind). A program that runs so says it
+ * in its first line. */
 #include "harness/harness.h"
 
 #include <dlfcn.h>
@@ -351,6 +352,12 @@ const char *rondo_test_folder(rondo_test *t) {
     return t->folder;
 }
 
+uint64_t rondo_test_stride(void) {
+    const char *text = getenv("RONDO_TEST_STRIDE");
+    uint64_t stride = text ? strtoull(text, NULL, 10) : 1;
+    return stride ? stride : 1;
+}
+
 static int folder_remove_one(const char *path, const struct stat *status, int kind, struct FTW *where) {
     (void)status, (void)kind, (void)where;
     return remove(path);
@@ -520,6 +527,7 @@ int rondo_test_main(const char *program, const rondo_test_entry *entries, size_t
         *entry = entries[i];
         tests[selected++] = (struct CMUnitTest){.name = entry->name, .test_func = main_one, .initial_state = entry};
     }
+    if (rondo_test_stride() > 1) printf("RONDO_TEST_STRIDE: %llu\n", (unsigned long long)rondo_test_stride());
     if (getenv("RONDO_TEST_PLAIN")) printf("RONDO_TEST_PLAIN: each body runs once, no allocation fails\n");
     else if (getenv("RONDO_TEST_EACH"))
         printf("RONDO_TEST_EACH: each of the first %llu allocations fails, then ever fewer\n",

@@ -37,6 +37,9 @@ typedef struct rondo_test_heap {
 rondo_test_heap rondo_test_heap_now(rondo_test *t);
 /* A folder of this run's own, removed afterwards. */
 const char *rondo_test_folder(rondo_test *t);
+/* How far apart the cases are to lie that a test takes of many like ones, as each call that may fail: 1, or
+ * RONDO_TEST_STRIDE where everything takes many times as long. */
+uint64_t rondo_test_stride(void);
 /* A pseudo-random 64-bit number; the seed is the test's name, so that runs repeat. */
 uint64_t rondo_test_random(rondo_test *t);
 
