@@ -42,6 +42,10 @@ endif()
 find_package(Threads REQUIRED)
 if(RONDO_TESTS)
   enable_testing()
+  set(RONDO_TEST_SECONDS 300) # of a test at most
+  if(RONDO_SANITIZE OR CMAKE_CROSSCOMPILING) # there, and on a busy machine, all takes many times as long
+    set(RONDO_TEST_SECONDS 1200)
+  endif()
   find_library(CMOCKA_LIBRARY cmocka REQUIRED)
   # Compiled once for all test programs.
   add_library(rondo_harness OBJECT tests/harness/harness.c)
@@ -145,12 +149,8 @@ function(rondo_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # In the sources, as __FILE__ is: that is where a test finds its data.
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set(seconds 300)
-  if(RONDO_SANITIZE OR CMAKE_CROSSCOMPILING) # there, and on a busy machine, all takes many times as long
-    set(seconds 1200)
-  endif()
   # Tests that make a plugin need the compiler of the program that loads it.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${seconds} ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${RONDO_TEST_SECONDS} ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 endfunction()
 
 # rondo_fuzz(x_fuzz.c): build/fuzz/x replays fuzz/corpus/x and fuzz/regressions/x with any compiler and sanitizer;
@@ -174,5 +174,5 @@ function(rondo_fuzz file)
   endforeach()
   add_test(NAME fuzz_${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name}
            ${PROJECT_SOURCE_DIR}/fuzz/regressions/${name})
-  set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${RONDO_TEST_SECONDS})
 endfunction()
