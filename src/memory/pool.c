@@ -238,7 +238,9 @@ rondo_status rondo__cache_pool_retain(rondo__cache *cache, rondo_pool_id id) {
 void rondo__pool_let_go(rondo__cache *cache, rondo__pool *pool) {
     if (--pool->uses) return;
     rondo__cache_wake(cache);
-    pool_remember_released(cache, pool->id);
+    /* Which ids are used up the device's own pools say: a graph that goes takes its pinned memory along, and the next one
+     * of a pool that others keep begins with none. */
+    if (!cache->pinned) pool_remember_released(cache, pool->id);
     rondo__watch_gone(&cache->memory->watch, &pool->anchor, &pool->anchor, RONDO__STALE_POOL_RELEASED);
     rondo__memory_raise_epoch(cache->memory);
     rondo__pool_empty(cache, pool);

@@ -315,9 +315,35 @@ static void test_pinned_memory_has_pools(rondo_test *t) {
     T_EQ(t, s.reserved_bytes, 0);
 }
 
+/* A pool that its owner keeps takes graph after graph, each with pinned memory of its own. */
+static void test_a_kept_pool_takes_pinned_memory_again(rondo_test *t) {
+    world w;
+    world_open(t, &w, "sim", NULL);
+    rondo_stream *stream = NULL;
+    rondo_graph *graph = NULL;
+    rondo_pool_id id = rondo_pool_handle(w.instance);
+    T_OK(t, rondo_stream_create(w.device, NULL, &stream));
+    T_OK(t, rondo_graph_create(w.device, NULL, &graph));
+    T_OK(t, rondo_memory_pool_begin(w.device, id, &by_thread));
+    T_OK(t, rondo_memory_pool_end(w.device, id));
+    for (int round = 0; round < 3; round++) {
+        void *pinned = NULL;
+        T_OK(t, rondo_graph_capture_begin(graph, stream, id, RONDO_CAPTURE_MODE_RELAXED));
+        T_OK(t, rondo_memory_host_allocate(w.device, 1000, &pinned));
+        T_OK(t, rondo_graph_capture_end(graph, stream));
+        T_OK(t, rondo_memory_host_free(w.device, pinned));
+        rondo_graph_reset(graph);
+    }
+    rondo_graph_release(graph);
+    T_OK(t, rondo_memory_pool_release(w.device, id));
+    T_FAILS(t, rondo_memory_pool_begin(w.device, id, &by_thread), NOT_FOUND, NULL);
+    T_OK(t, rondo__memory_check(w.memory));
+    rondo_stream_release(stream);
+}
+
 RONDO_TEST_MAIN(T(test_ids_and_filters_are_checked), T(test_uses_are_counted), T_PLAIN(test_released_ids_stay_released),
                 T(test_the_newest_diversion_wins), T_PLAIN(test_a_thread_diverts_itself_alone),
                 T_PLAIN(test_memory_of_a_released_pool_is_used_again), T(test_a_pool_in_use_keeps_its_memory),
                 T_PLAIN(test_a_pool_takes_over_whole_segments), T(test_live_blocks_are_compared),
                 T(test_a_stream_that_went_diverts_nothing), T(test_own_blocks_do_not_make_stale),
-                T(test_pinned_memory_has_pools))
+                T(test_pinned_memory_has_pools), T_PLAIN(test_a_kept_pool_takes_pinned_memory_again))
