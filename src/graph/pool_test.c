@@ -245,6 +245,38 @@ static void test_a_managed_graph_survives_restores(rondo_test *t, const char *de
 }
 GT_BOTH(test_a_managed_graph_survives_restores)
 
+/* A pool that its user keeps goes on when a graph of it goes, also for pinned memory, of which a block is still alive. */
+static void test_a_pool_outlives_its_graphs(rondo_test *t, const char *device) {
+    pool_fixture p;
+    rondo_memory_filter filter = RONDO_MEMORY_FILTER_INIT;
+    void *pinned = NULL;
+    pool_open(t, &p, device);
+    rondo_pool_id pool = rondo_pool_handle(p.f.instance);
+    T_OK(t, rondo_memory_pool_begin(p.f.device, pool, &filter));
+    T_OK(t, rondo_memory_pool_end(p.f.device, pool));
+    for (unsigned round = 0; round < 4; round++) {
+        T_OK(t, rondo_graph_capture_begin(p.graph, p.f.stream, pool, 0));
+        rondo_status status = round == 1 ? rondo_memory_host_allocate(p.f.device, GT_BYTES, &pinned) : RONDO_OK;
+        if (!status) status = take(&p, p.f.stream, 0);
+        if (!status) status = gt_add(&p.f, p.f.buffers[0], p.f.buffers[1], p.blocks[0]);
+        if (!status) status = gt_add(&p.f, p.blocks[0], p.f.buffers[1], p.f.buffers[2]);
+        if (!status) status = give(&p, 0);
+        if (!status) status = rondo_graph_capture_end(p.graph, p.f.stream);
+        if (!status) status = gt_replay(&p.f, p.graph);
+        rondo_graph_reset(p.graph);
+        if (round == 3 || status) {
+            if (pinned) rondo_status_release(rondo_memory_host_free(p.f.device, pinned));
+            pinned = NULL;
+        }
+        T_OK(t, status);
+        T_NEAR(t, p.f.buffers[2][1], 1.0 + 2 * 101.0, 0.0);
+    }
+    T_OK(t, rondo__memory_check(p.f.device->memory));
+    T_OK(t, rondo_memory_pool_release(p.f.device, pool));
+    T_FAILS(t, rondo_graph_capture_begin(p.graph, p.f.stream, pool, 0), NOT_FOUND, "never used again");
+}
+GT_BOTH(test_a_pool_outlives_its_graphs)
+
 /* Rounds of capture and reset leave the device as it was. */
 static void test_rounds_do_not_grow(rondo_test *t) {
     pool_fixture p;
@@ -267,5 +299,6 @@ static void test_rounds_do_not_grow(rondo_test *t) {
 
 RONDO_TEST_MAIN(GT_ENTRIES(test_c01_forked_stream_allocates_in_the_pool),
                 GT_ENTRIES(test_a27_temporaries_stay_the_graphs), GT_ENTRIES(test_a39_pinned_memory_of_a_copy),
-                GT_ENTRIES(test_pools_are_shared), GT_ENTRIES(test_pools_that_go),
-                GT_ENTRIES(test_a_managed_graph_survives_restores), T_PLAIN(test_rounds_do_not_grow))
+                GT_ENTRIES(test_pools_are_shared), GT_ENTRIES(test_a_pool_outlives_its_graphs),
+                GT_ENTRIES(test_pools_that_go), GT_ENTRIES(test_a_managed_graph_survives_restores),
+                T_PLAIN(test_rounds_do_not_grow))

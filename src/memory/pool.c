@@ -86,7 +86,7 @@ static void pool_remember_released(rondo__cache *cache, rondo_pool_id id) {
 static rondo_status pool_make(rondo__cache *cache, rondo_pool_id id, rondo__pool **out_pool) {
     const rondo_allocator *allocator = &cache->memory->allocator;
     void *memory = NULL;
-    if (!cache->released) {
+    if (!cache->released && !cache->pinned) {
         RONDO__TRY(rondo__allocate_zeroed(allocator, sizeof(rondo__released), &memory));
         cache->released = memory;
     }
@@ -178,7 +178,7 @@ static rondo_status pool_filter(const rondo__cache *cache, const rondo_memory_fi
 
 static rondo_status pool_begin_with(rondo__cache *cache, rondo_pool_id id, rondo__diversion *diversion) {
     rondo__pool *pool = rondo__cache_pool(cache, id);
-    if (pool && !pool->uses) return pool_released(id);
+    if (pool && !pool->uses && !cache->pinned) return pool_released(id);
     if (pool && pool->recording) {
         return RONDO__FAIL(INVALID_STATE, MEMORY, "pool {%llu, %llu} records already: end that first",
                            (unsigned long long)id.automatic, (unsigned long long)id.user);
