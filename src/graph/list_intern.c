@@ -48,7 +48,6 @@ void rondo__list_intern_deinit(rondo__call_list *list) {
     rondo__arena_deinit(&list->texts);
 }
 
-/* A program that frees a temporary behind each operator comes here as often, so the memo is not written over. */
 void rondo__list_intern_forget(rondo__call_list *list) {
     list->stamp += 4u;
     if (!list->stamp && list->memo) memset(list->memo, 0, RONDO__LIST_MEMO * sizeof *list->memo);
@@ -67,7 +66,16 @@ static inline uint64_t list_hash_detail(const rondo__list_detail *d) {
     return list_mix(d->length ^ ((uint64_t)d->reference << 40) ^ ((uint64_t)d->slot << 8) ^ d->access);
 }
 
-static inline uint64_t list_hash_reference(const rondo__memory_reference *r) { return list_mix(r->generation); }
+/* Temporaries that lie at one place, one after the other, are one reference: the newest. A graph uses their memory whether
+ * or not a block is there, so which it was does not matter, and a program that frees behind each operator has few of them. */
+static inline uint64_t list_hash_reference(const rondo__memory_reference *r) {
+    return r->temporary ? list_mix(r->base ^ (r->size << 48) ^ r->size) : list_mix(r->generation);
+}
+
+static inline bool list_is_reference(const rondo__memory_reference *a, const rondo__memory_reference *b) {
+    if (a->base != b->base || a->temporary != b->temporary) return false;
+    return a->temporary ? a->size == b->size : a->generation == b->generation;
+}
 
 static uint64_t list_hash_text(const char *text, size_t length) {
     uint64_t hash = length, part;
@@ -194,11 +202,11 @@ static rondo_status list_add_reference(rondo__call_list *list, const rondo__memo
     uint32_t number;
     uint64_t hash = list_hash_reference(reference);
     for (size_t at = (size_t)hash; list_index_next(&list->reference_index, &at, &number);) {
-        const rondo__memory_reference *known = RONDO__BUFFER_AT(&list->references, rondo__memory_reference, number);
-        if (known->generation == reference->generation && known->base == reference->base) {
-            *out_number = number;
-            return RONDO_OK;
-        }
+        rondo__memory_reference *known = RONDO__BUFFER_AT(&list->references, rondo__memory_reference, number);
+        if (!list_is_reference(known, reference)) continue;
+        known->generation = reference->generation;
+        *out_number = number;
+        return RONDO_OK;
     }
     if (list->references.count == 0)
         RONDO__TRY(rondo__buffer_append(&list->references, NULL, RONDO__LIST_REFERENCE_FIRST));
@@ -209,6 +217,33 @@ static rondo_status list_add_reference(rondo__call_list *list, const rondo__memo
     list_index_put(&list->reference_index, hash, number);
     *out_number = number;
     return RONDO_OK;
+}
+
+/* A program that frees a temporary behind each operator comes here as often. Most arguments are where their block starts,
+ * so that the memo's cells for it are known; where another place of it was seen (note) all of the memo goes. */
+static bool list_drop(rondo__call_list *list, const rondo__memory_reference *ended) {
+    uint32_t number;
+    for (size_t at = (size_t)list_hash_reference(ended); list_index_next(&list->reference_index, &at, &number);) {
+        const rondo__memory_reference *known = RONDO__BUFFER_AT(&list->references, rondo__memory_reference, number);
+        if (!list_is_reference(known, ended)) continue;
+        if (known->note) return false;
+        for (uint32_t access = RONDO_ACCESS_READ; list->memo && access <= RONDO_ACCESS_BOTH; access++) {
+            rondo__list_memo *memo = &list->memo[rondo__list_memo_of(ended->base, access)];
+            if (memo->word == ended->base) memo->stamp = 0; /* no access: never met */
+        }
+        for (uint32_t i = 0; i < RONDO__LIST_RECENT; i++)
+            if (list->recent[i] == number) list->recent[i] = 0;
+        break;
+    }
+    return ended->base != 0;
+}
+
+void rondo__list_intern_drop_ended(rondo__call_list *list) {
+    rondo__memory_reference ended[RONDO__MEMORY_ENDED];
+    uint32_t count;
+    bool known = rondo__memory_take_ended(list->device->memory, list->watcher, ended, &count);
+    for (uint32_t i = 0; i < count && known; i++) known = list_drop(list, &ended[i]);
+    if (!known) rondo__list_intern_forget(list);
 }
 
 static rondo_status list_resolve_known(rondo__call_list *list, const rondo__memory_reference *known,
@@ -320,8 +355,12 @@ rondo_status rondo__list_intern_argument(rondo__call_list *list, const rondo_arg
     else if (a->word) /* null is an optional operand that is absent */
         RONDO__TRY(list_describe_memory(list, a, known, &detail));
     RONDO__TRY(rondo__list_intern_detail(list, &detail, out_detail));
-    if (usual && list->memo)
-        list->memo[rondo__list_memo_of(a->word, a->access)] =
-            (rondo__list_memo){a->word, a->length, list->stamp | a->access, *out_detail};
+    if (!usual || !list->memo) return RONDO_OK;
+    if (detail.reference >= RONDO__LIST_REFERENCE_FIRST) {
+        rondo__memory_reference *r = RONDO__BUFFER_AT(&list->references, rondo__memory_reference, detail.reference);
+        r->note |= a->word != r->base;
+    }
+    list->memo[rondo__list_memo_of(a->word, a->access)] =
+        (rondo__list_memo){a->word, a->length, list->stamp | a->access, *out_detail};
     return RONDO_OK;
 }

@@ -156,11 +156,11 @@ RONDO_MUST_USE rondo_status rondo__list_intern_detail(rondo__call_list *list, co
                                                       uint32_t *out_number);
 /* Drops the short cuts: what they know may have been freed since. */
 void rondo__list_intern_forget(rondo__call_list *list);
-/* The same where a temporary was: its place may be another's by now. */
+/* The same for temporaries that were freed: their places may be another's by now. */
+void rondo__list_intern_drop_ended(rondo__call_list *list);
 static inline void rondo__list_intern_refresh(rondo__call_list *list) {
-    if (!list->watcher || atomic_load_explicit(&list->watcher->changed, memory_order_acquire) == 0) return;
-    atomic_store_explicit(&list->watcher->changed, 0u, memory_order_seq_cst);
-    rondo__list_intern_forget(list);
+    if (list->watcher && atomic_load_explicit(&list->watcher->changed, memory_order_acquire))
+        rondo__list_intern_drop_ended(list);
 }
 /* The detail of an argument. foreign: host memory of a device that cannot address it. known: what it resolves to, when
  * that is inherited; null: nobody knows. */

@@ -22,9 +22,11 @@ typedef struct rondo__memory_reference {
     uint64_t size;
     uint64_t generation; /* of the allocation; never used twice in a device */
     bool temporary;      /* of a pool that is the watcher's own, or kept by it */
+    uint8_t note;        /* of who keeps it */
 } rondo__memory_reference;
 
 #define RONDO__MEMORY_RECENT 8u
+#define RONDO__MEMORY_ENDED 8u
 
 /* Why a watcher is stale; the greatest reason stays. The first one only says that something was freed, and whoever finds
  * that it is not mentioned any more takes it down; the others are for good, for no look at the blocks tells of them. */
@@ -36,15 +38,15 @@ enum {
 };
 
 /* Who mentions an allocation. `stale` is set to one of the above. One a graph. Zeroed, or init, before its first use;
- * after that the memory room's, but for `stale`, `changed`, `id`, `pool`, `since` and `managed`.
+ * after that the memory room's, but for `stale`, `id`, `pool`, `since` and `managed`.
  *
  * Blocks of the watcher's own pool are temporaries to it: it does not become stale when one is freed, only when the pool
  * is released, or restored to a layout that takes away a block that was live and is mentioned. A tree manager, which
  * restores between replays and answers for their order, sets `managed`: then a restore does not count. */
 typedef struct rondo__memory_watcher {
     atomic_uint_least32_t stale;
-    /* Set when a block that it met ended without making it stale: what it remembers of addresses is no longer true. Taken
-     * down by who looked anew. */
+    /* Set when a block that it met ended without making it stale: what it remembers of such addresses is no longer true.
+     * rondo__memory_take_ended says which, and takes it down. */
     atomic_uint_least32_t changed;
     bool managed;
     uint64_t id;        /* of the capture: unique */
@@ -58,7 +60,9 @@ typedef struct rondo__memory_watcher {
     uint64_t epoch;
     rondo__memory_reference recent[RONDO__MEMORY_RECENT];
     uint32_t recent_next;
-    rondo__memory_edge *edges; /* under the memory's mutex */
+    rondo__memory_edge *edges; /* under the memory's mutex, as the rest */
+    uint32_t ended_count;      /* may pass the capacity: then nobody knows which */
+    rondo__memory_reference ended[RONDO__MEMORY_ENDED];
 } rondo__memory_watcher;
 
 void rondo__memory_watcher_init(rondo__memory_watcher *watcher, uint64_t id);
@@ -105,6 +109,9 @@ RONDO_MUST_USE rondo_status rondo__memory_inherit(rondo__memory *memory, rondo__
  * pool. STALE: it was freed meanwhile. */
 RONDO_MUST_USE rondo_status rondo__memory_take_over(rondo__memory *memory, rondo__memory_reference *reference,
                                                     rondo__memory_watcher *watcher);
+/* The temporaries that ended since it was asked last (`changed`). False: there were too many, and it may be any. */
+bool rondo__memory_take_ended(rondo__memory *memory, rondo__memory_watcher *watcher,
+                              rondo__memory_reference out_ended[RONDO__MEMORY_ENDED], uint32_t *out_count);
 /* The generation that the next allocation will have. */
 uint64_t rondo__memory_generation(rondo__memory *memory);
 /* The private pools that the watcher keeps memory of: its own, those it keeps, and those of device blocks that it holds,

@@ -85,7 +85,7 @@ static rondo_status resolve_locked(rondo__memory *memory, uint64_t address, uint
     rondo__block *block = resolve_find(memory, address);
     if (!block) return resolve_foreign(memory, address, length, out_reference);
     rondo__memory_reference reference = {block->allocation.base, block->allocation.size, block->allocation.generation,
-                                         false};
+                                         false, 0};
     if (length > reference.size - (address - reference.base)) {
         return resolve_past_end(memory, address, length, reference.base, reference.size);
     }
@@ -156,6 +156,19 @@ bool rondo__memory_alive(rondo__memory *memory, const rondo__memory_reference *r
     bool alive = resolve_is(&memory->cache, reference) || resolve_is(&memory->pinned, reference);
     rondo__mutex_unlock(&memory->mutex);
     return alive;
+}
+
+bool rondo__memory_take_ended(rondo__memory *memory, rondo__memory_watcher *watcher,
+                              rondo__memory_reference out_ended[RONDO__MEMORY_ENDED], uint32_t *out_count) {
+    rondo__mutex_lock(&memory->mutex);
+    uint32_t count = watcher->ended_count;
+    bool known = count <= RONDO__MEMORY_ENDED;
+    for (uint32_t i = 0; known && i < count; i++) out_ended[i] = watcher->ended[i];
+    watcher->ended_count = 0;
+    atomic_store_explicit(&watcher->changed, 0u, memory_order_release);
+    rondo__mutex_unlock(&memory->mutex);
+    *out_count = known ? count : 0;
+    return known;
 }
 
 bool rondo__memory_alive_for(rondo__memory *memory, const rondo__memory_reference *reference,

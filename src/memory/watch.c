@@ -101,7 +101,12 @@ rondo__memory_edge *rondo__watch_find(const rondo__watch *watch, const rondo__al
     return edge;
 }
 
-static void watch_change(rondo__memory_watcher *watcher) {
+/* Under the memory's mutex. */
+static void watch_change(rondo__memory_watcher *watcher, const rondo__allocation *allocation) {
+    if (watcher->ended_count < RONDO__MEMORY_ENDED)
+        watcher->ended[watcher->ended_count] =
+            (rondo__memory_reference){allocation->base, allocation->size, allocation->generation, true, 0};
+    if (watcher->ended_count <= RONDO__MEMORY_ENDED) watcher->ended_count++;
     atomic_store_explicit(&watcher->changed, 1u, memory_order_release);
 }
 
@@ -109,7 +114,7 @@ void rondo__watch_freed(rondo__watch *watch, rondo__allocation *allocation, cons
     for (rondo__memory_edge *edge = allocation->edges, *next = NULL; edge; edge = next) {
         next = edge->allocation_next;
         if (edge->holds) continue;
-        if (rondo__watch_find(watch, anchor, edge->watcher)) watch_change(edge->watcher);
+        if (rondo__watch_find(watch, anchor, edge->watcher)) watch_change(edge->watcher, allocation);
         else rondo__memory_raise_stale(edge->watcher, RONDO__STALE_FREED);
         rondo__watch_remove(watch, edge);
     }
@@ -120,7 +125,7 @@ void rondo__watch_gone(rondo__watch *watch, rondo__allocation *allocation, const
     while (allocation->edges) {
         rondo__memory_watcher *watcher = allocation->edges->watcher;
         bool own = rondo__watch_find(watch, anchor, watcher) != NULL;
-        watch_change(watcher);
+        watch_change(watcher, allocation);
         if (!own) rondo__memory_raise_stale(watcher, RONDO__STALE_FREED);
         else if (reason != RONDO__STALE_RESTORED || !watcher->managed) rondo__memory_raise_stale(watcher, reason);
         rondo__watch_remove(watch, allocation->edges);
