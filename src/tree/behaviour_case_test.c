@@ -365,18 +365,18 @@ static void test_b27_views_alone(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_info(&w).directs, 0);
 }
 
-#define TESTS(X, MODEL)                         \
-    X(test_b01_dead_forward)                    \
-    X(test_b03_output_handed_over)              \
-    X(test_b05_input_is_an_output)              \
-    X(test_b11_many_sizes)                      \
-    X(test_b13_dynamic_input_static_output)     \
-    X(test_b15_addresses_that_settle)           \
-    X(test_b17_mutated_inputs)                  \
-    X(test_b19_not_graphed)                     \
-    X(test_b21_two_devices)                     \
-    X(test_b23_model_goes)                      \
-    X(test_b25_address_of_an_input_comes_again) \
-    X(test_b27_views_alone)
+#define TESTS(EACH, MODEL)                         \
+    EACH(test_b01_dead_forward)                    \
+    EACH(test_b03_output_handed_over)              \
+    EACH(test_b05_input_is_an_output)              \
+    EACH(test_b11_many_sizes)                      \
+    EACH(test_b13_dynamic_input_static_output)     \
+    EACH(test_b15_addresses_that_settle)           \
+    EACH(test_b17_mutated_inputs)                  \
+    EACH(test_b19_not_graphed)                     \
+    EACH(test_b21_two_devices)                     \
+    EACH(test_b23_model_goes)                      \
+    EACH(test_b25_address_of_an_input_comes_again) \
+    EACH(test_b27_views_alone)
 
 TT_MAIN_EACH(TESTS)

@@ -276,7 +276,8 @@ static void fail_allocations(rondo_test *t, tt_kind kind, setting how) {
     uint64_t allocations = s.w.allocations;
     T_TRUE(t, allocations > 50);
     scene_close(&s);
-    for (uint64_t nth = 1; nth <= allocations; nth += rondo_test_stride()) {
+    /* Most of a native device's are the device's own, which has tests for that. */
+    for (uint64_t nth = 1; nth <= allocations; nth += rondo_test_stride() * (kind < TT_CPU ? 1u : 11u)) {
         scene_open(t, &s, kind, how);
         s.w.refuse = s.nth = nth;
         play(&s, ROUNDS);

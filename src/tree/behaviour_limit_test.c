@@ -529,33 +529,33 @@ static void test_nested_call(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, inner).directs, 2);
 }
 
-#define TESTS(X, MODEL)                            \
-    X(test_rerecord_limit)                         \
-    X(test_rerecord_limit_is_not_reached)          \
-    X(test_rerecord_limit_for_outputs_of_the_path) \
-    X(test_many_sizes_warn_once)                   \
-    X(test_size_limit)                             \
-    X(test_record_after)                           \
-    X(test_recording_limit)                        \
-    X(test_recording_limit_of_long_paths)          \
-    MODEL(test_byte_limit)                         \
-    X(test_cost_of_a_fast_model)                   \
-    X(test_cost_of_a_slow_model)                   \
-    X(test_host_reads_a_value)                     \
-    X(test_capture_is_broken_silently)             \
-    X(test_model_fails_when_recorded)              \
-    X(test_output_in_host_memory)                  \
-    X(test_rejected_with_consumed_inputs)          \
-    X(test_model_that_always_fails)                \
-    X(test_untracked_memory)                       \
-    X(test_untracked_memory_of_a_recording)        \
-    X(test_value_of_a_host_tensor)                 \
-    X(test_input_in_host_memory)                   \
-    X(test_input_of_another_device)                \
-    X(test_input_of_another_device_strict)         \
-    X(test_skipped_by_a_gate)                      \
-    X(test_strict)                                 \
-    X(test_input_that_does_not_die)                \
-    X(test_nested_call)
+#define TESTS(EACH, MODEL)                            \
+    EACH(test_rerecord_limit)                         \
+    EACH(test_rerecord_limit_is_not_reached)          \
+    EACH(test_rerecord_limit_for_outputs_of_the_path) \
+    EACH(test_many_sizes_warn_once)                   \
+    EACH(test_size_limit)                             \
+    EACH(test_record_after)                           \
+    EACH(test_recording_limit)                        \
+    EACH(test_recording_limit_of_long_paths)          \
+    MODEL(test_byte_limit)                            \
+    EACH(test_cost_of_a_fast_model)                   \
+    EACH(test_cost_of_a_slow_model)                   \
+    EACH(test_host_reads_a_value)                     \
+    EACH(test_capture_is_broken_silently)             \
+    EACH(test_model_fails_when_recorded)              \
+    EACH(test_output_in_host_memory)                  \
+    EACH(test_rejected_with_consumed_inputs)          \
+    EACH(test_model_that_always_fails)                \
+    EACH(test_untracked_memory)                       \
+    EACH(test_untracked_memory_of_a_recording)        \
+    EACH(test_value_of_a_host_tensor)                 \
+    EACH(test_input_in_host_memory)                   \
+    EACH(test_input_of_another_device)                \
+    EACH(test_input_of_another_device_strict)         \
+    EACH(test_skipped_by_a_gate)                      \
+    EACH(test_strict)                                 \
+    EACH(test_input_that_does_not_die)                \
+    EACH(test_nested_call)
 
 TT_MAIN_EACH(TESTS)

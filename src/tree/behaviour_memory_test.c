@@ -632,33 +632,33 @@ static void test_rounds_do_not_grow(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_info(&w).directs, 0);
 }
 
-#define TESTS(X, MODEL)                                  \
-    X(test_constant_output)                              \
-    X(test_output_after_its_input_is_gone)               \
-    X(test_alias_of_parameter_outlives_the_step)         \
-    X(test_expanded_inputs)                              \
-    X(test_tensor_dies_between_checkpoint)               \
-    X(test_one_storage_for_aliases_of_two_functions)     \
-    X(test_output_that_is_a_consumed_output)             \
-    X(test_streams_are_ordered)                          \
-    X(test_side_stream)                                  \
-    MODEL(test_single_stream_use)                        \
-    X(test_output_aliases_input)                         \
-    X(test_aliased_output_checkpoint)                    \
-    X(test_shared_output_storage_is_freed_with_the_last) \
-    X(test_liveness_follows_views)                       \
-    X(test_resized_output)                               \
-    X(test_reset_with_live_outputs)                      \
-    X(test_release_after_warmup)                         \
-    X(test_release_after_recording)                      \
-    X(test_release_after_replay)                         \
-    X(test_remove_function)                              \
-    X(test_error_on_use_of_overwritten)                  \
-    X(test_error_on_use_of_overwritten_view)             \
-    X(test_stale_input)                                  \
-    X(test_clone_survives)                               \
-    X(test_conflict_copies)                              \
-    X(test_owned_outputs)                                \
-    X(test_rounds_do_not_grow)
+#define TESTS(EACH, MODEL)                                  \
+    EACH(test_constant_output)                              \
+    EACH(test_output_after_its_input_is_gone)               \
+    EACH(test_alias_of_parameter_outlives_the_step)         \
+    EACH(test_expanded_inputs)                              \
+    EACH(test_tensor_dies_between_checkpoint)               \
+    EACH(test_one_storage_for_aliases_of_two_functions)     \
+    EACH(test_output_that_is_a_consumed_output)             \
+    EACH(test_streams_are_ordered)                          \
+    EACH(test_side_stream)                                  \
+    MODEL(test_single_stream_use)                           \
+    EACH(test_output_aliases_input)                         \
+    EACH(test_aliased_output_checkpoint)                    \
+    EACH(test_shared_output_storage_is_freed_with_the_last) \
+    EACH(test_liveness_follows_views)                       \
+    EACH(test_resized_output)                               \
+    EACH(test_reset_with_live_outputs)                      \
+    EACH(test_release_after_warmup)                         \
+    EACH(test_release_after_recording)                      \
+    EACH(test_release_after_replay)                         \
+    EACH(test_remove_function)                              \
+    EACH(test_error_on_use_of_overwritten)                  \
+    EACH(test_error_on_use_of_overwritten_view)             \
+    EACH(test_stale_input)                                  \
+    EACH(test_clone_survives)                               \
+    EACH(test_conflict_copies)                              \
+    EACH(test_owned_outputs)                                \
+    EACH(test_rounds_do_not_grow)
 
 TT_MAIN_EACH(TESTS)

@@ -243,16 +243,45 @@ static void test_mutation_of_what_was_an_output(rondo_test *t, tt_kind kind) {
     }
 }
 
-#define TESTS(X, MODEL)                         \
-    X(test_mutation_of_an_ordinary_input)       \
-    X(test_mutation_of_a_buffer)                \
-    X(test_mutation_of_an_output_of_the_path)   \
-    X(test_mutation_switches)                   \
-    X(test_mutation_warns_once_for_all_parents) \
-    X(test_mutation_reaches_the_next_function)  \
-    X(test_mutation_of_a_constant)              \
-    X(test_mutated_input_is_returned)           \
-    X(test_state_in_place)                      \
-    X(test_mutation_of_what_was_an_output)
+/* A scalar in host memory that the function writes, by the host: no replay would. Whether it is said to be static or not. */
+static void host_scalar(rondo_test *t, tt_kind kind, bool is_static) {
+    tt_world w;
+    th_model f = {.name = "f",
+                  .inputs = 2,
+                  .outputs = 1,
+                  .steps = {P_ADDH_IN(1, 1), P_ADDH(2, 0, 1), P_RETURN(2)},
+                  .mutated = {1},
+                  .mutated_count = 1,
+                  .statics = {1},
+                  .static_count = is_static};
+    tt_open(t, &w, kind);
+    uint32_t id = tt_add(&w, &f);
+    th_tensor *scalar = tt_in_host(&w, 10);
+    for (int i = 1; i <= 5; i++) {
+        tt_invocation(&w);
+        th_tensor *y = tt_call2(&w, id, tt_new(&w, 0), tt_keep(&w, scalar));
+        tt_ramp(&w, y, 10 + (float)i, 1);
+        T_NEAR(t, *(const float *)md_memory(th_data(scalar)), 10 + i, 0);
+        tt_drop(&w, y);
+    }
+    T_EQ(t, tt_function(&w, id).replays, 0);
+}
+
+static void test_mutation_of_a_host_scalar(rondo_test *t, tt_kind kind) { host_scalar(t, kind, false); }
+static void test_mutation_of_a_static_host_scalar(rondo_test *t, tt_kind kind) { host_scalar(t, kind, true); }
+
+#define TESTS(EACH, MODEL)                         \
+    EACH(test_mutation_of_an_ordinary_input)       \
+    EACH(test_mutation_of_a_buffer)                \
+    EACH(test_mutation_of_an_output_of_the_path)   \
+    EACH(test_mutation_switches)                   \
+    EACH(test_mutation_warns_once_for_all_parents) \
+    EACH(test_mutation_reaches_the_next_function)  \
+    EACH(test_mutation_of_a_constant)              \
+    EACH(test_mutation_of_a_host_scalar)           \
+    EACH(test_mutation_of_a_static_host_scalar)    \
+    EACH(test_mutated_input_is_returned)           \
+    EACH(test_state_in_place)                      \
+    EACH(test_mutation_of_what_was_an_output)
 
 TT_MAIN_EACH(TESTS)

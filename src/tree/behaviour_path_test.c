@@ -342,6 +342,29 @@ static void test_tensor_no_longer_in_pool(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, twice).recordings, 2);
 }
 
+/* Why something was recorded again is in the report and in the log. */
+static void test_rerecording_tells_its_reason(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = SHIFT;
+    tt_text text;
+    tt_open(t, &w, kind);
+    uint32_t id = tt_add(&w, &f);
+    th_tensor *a = tt_new(&w, 10), *b = tt_new(&w, 20);
+    for (int i = 0; i < 3; i++) shift(&w, id, 1, a, 11);
+    tt_report(&w, false, &text);
+    T_TRUE(t, strstr(text.data, "shift") != NULL);
+    T_TRUE(t, !strstr(text.data, "static input data pointer changed"));
+    shift(&w, id, 2, b, 22);
+    tt_report(&w, false, &text);
+    T_TRUE(t, strstr(text.data, "static input data pointer changed") != NULL);
+    tt_report(&w, true, &text);
+    T_TRUE(t, text.data[0] == '{');
+    T_TRUE(t, strstr(text.data, "STATIC_MOVED") != NULL);
+    T_TRUE(t, strstr(w.debug, "Recording function=0 'shift', mode=inference") != NULL);
+    T_TRUE(t, strstr(w.debug, "Re-recording function=0 'shift'") != NULL);
+    T_TRUE(t, strstr(w.debug, "reason=static input data pointer changed") != NULL);
+}
+
 static void test_live_outputs_multiple_graphs(rondo_test *t, tt_kind kind) {
     tt_world w;
     th_model f = INC, g = DOUBLE, h = LESS;
@@ -430,24 +453,25 @@ static void test_outputs_that_are_no_memory(rondo_test *t, tt_kind kind) {
     tt_counts(&w, 1, 1, 2, 0);
 }
 
-#define TESTS(X, MODEL)                               \
-    X(test_warmup_record_replay)                      \
-    X(test_run_simple)                                \
-    X(test_separate_recordings)                       \
-    X(test_function_called_several_times)             \
-    X(test_end_recording_early)                       \
-    X(test_execution_into_recording)                  \
-    X(test_accumulate_multiple_recordings)            \
-    X(test_other_liveness_other_recording)            \
-    X(test_dynamic_warmup)                            \
-    X(test_rerecord_if_static_input_moved)            \
-    X(test_no_rerecord_if_other_input_moves)          \
-    X(test_child_records_anew)                        \
-    X(test_parent_records_anew_and_so_does_its_child) \
-    X(test_tensor_no_longer_in_pool)                  \
-    X(test_live_outputs_multiple_graphs)              \
-    X(test_nothing_is_ever_recorded)                  \
-    X(test_recorded_at_the_first_call)                \
-    X(test_outputs_that_are_no_memory)
+#define TESTS(EACH, MODEL)                               \
+    EACH(test_warmup_record_replay)                      \
+    EACH(test_run_simple)                                \
+    EACH(test_separate_recordings)                       \
+    EACH(test_function_called_several_times)             \
+    EACH(test_end_recording_early)                       \
+    EACH(test_execution_into_recording)                  \
+    EACH(test_accumulate_multiple_recordings)            \
+    EACH(test_other_liveness_other_recording)            \
+    EACH(test_dynamic_warmup)                            \
+    EACH(test_rerecord_if_static_input_moved)            \
+    EACH(test_no_rerecord_if_other_input_moves)          \
+    EACH(test_child_records_anew)                        \
+    EACH(test_parent_records_anew_and_so_does_its_child) \
+    EACH(test_tensor_no_longer_in_pool)                  \
+    EACH(test_rerecording_tells_its_reason)              \
+    EACH(test_live_outputs_multiple_graphs)              \
+    EACH(test_nothing_is_ever_recorded)                  \
+    EACH(test_recorded_at_the_first_call)                \
+    EACH(test_outputs_that_are_no_memory)
 
 TT_MAIN_EACH(TESTS)

@@ -86,6 +86,59 @@ static void test_forward_backward(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, n.backward).roots, 0);
 }
 
+/* One forward, two backwards of it: both find what was saved. */
+static void test_two_backwards(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    training n;
+    th_model f = FORWARD, b = BACKWARD;
+    tt_open(t, &w, kind);
+    training_open(&n, &w, &f, &b);
+    for (int i = 0; i < 6; i++) {
+        th_tensor *y, *saved, *gx[2], *gw[2];
+        tt_invocation(&w);
+        forward(&n, (float)i, &y, &saved);
+        for (int j = 0; j < 2; j++) backward(&n, constant(&w, 2), j ? saved : tt_keep(&w, saved), &gx[j], &gw[j]);
+        for (int j = 0; j < 2; j++) {
+            tt_ramp(&w, gx[j], 6, 0);
+            tt_ramp(&w, gw[j], 2 * (float)i, 2);
+        }
+        tt_ramp(&w, y, 3 * (float)i, 3);
+        tt_drop(&w, y);
+        for (int j = 0; j < 2; j++) {
+            tt_drop(&w, gx[j]);
+            tt_drop(&w, gw[j]);
+        }
+    }
+    tt_counts(&w, 3, 3, 12, 0);
+}
+
+/* Three forwards, their backwards in every order: each finds its own forward's numbers. */
+static void test_backwards_in_any_order(rondo_test *t, tt_kind kind) {
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    tt_world w;
+    training n;
+    th_model f = FORWARD, b = BACKWARD;
+    tt_open(t, &w, kind);
+    training_open(&n, &w, &f, &b);
+    for (int i = 0; i < 18; i++) {
+        th_tensor *y[3], *saved[3];
+        tt_invocation(&w);
+        for (int j = 0; j < 3; j++) forward(&n, (float)(i + 10 * j), &y[j], &saved[j]);
+        for (int j = 0; j < 3; j++) {
+            int which = orders[i % 6][j];
+            th_tensor *gx, *gw;
+            backward(&n, constant(&w, 2), saved[which], &gx, &gw);
+            tt_ramp(&w, gw, 2 * (float)(i + 10 * which), 2);
+            tt_ramp(&w, y[which], 3 * (float)(i + 10 * which), 3);
+            tt_drop(&w, y[which]);
+            tt_drop(&w, gx);
+            tt_drop(&w, gw);
+        }
+    }
+    T_EQ(t, tt_info(&w).directs, 0);
+    T_TRUE(t, tt_info(&w).replays >= 30);
+}
+
 /* Sizes that change from step to step. */
 static void test_dynamic_backward(rondo_test *t, tt_kind kind) {
     tt_world w;
@@ -443,23 +496,25 @@ static void test_carried_aliases(rondo_test *t, tt_kind kind) {
     }
 }
 
-#define TESTS(X, MODEL)                         \
-    X(test_forward_backward)                    \
-    X(test_dynamic_backward)                    \
-    X(test_forward_generation)                  \
-    X(test_warn_on_pending_backward)            \
-    X(test_forward_backward_not_called)         \
-    X(test_forward_with_backward_elsewhere)     \
-    X(test_forward_with_skipped_backward)       \
-    X(test_mark_step)                           \
-    X(test_mark_step_of_the_host)               \
-    X(test_host_without_generations)            \
-    X(test_output_of_the_invocation_before)     \
-    X(test_function_of_itself)                  \
-    X(test_loop)                                \
-    X(test_loop_whose_inputs_are_kept)          \
-    X(test_marked_step_with_an_output_as_input) \
-    X(test_state_over_marked_steps)             \
-    X(test_carried_aliases)
+#define TESTS(EACH, MODEL)                         \
+    EACH(test_forward_backward)                    \
+    EACH(test_two_backwards)                       \
+    EACH(test_backwards_in_any_order)              \
+    EACH(test_dynamic_backward)                    \
+    EACH(test_forward_generation)                  \
+    EACH(test_warn_on_pending_backward)            \
+    EACH(test_forward_backward_not_called)         \
+    EACH(test_forward_with_backward_elsewhere)     \
+    EACH(test_forward_with_skipped_backward)       \
+    EACH(test_mark_step)                           \
+    EACH(test_mark_step_of_the_host)               \
+    EACH(test_host_without_generations)            \
+    EACH(test_output_of_the_invocation_before)     \
+    EACH(test_function_of_itself)                  \
+    EACH(test_loop)                                \
+    EACH(test_loop_whose_inputs_are_kept)          \
+    EACH(test_marked_step_with_an_output_as_input) \
+    EACH(test_state_over_marked_steps)             \
+    EACH(test_carried_aliases)
 
 TT_MAIN_EACH(TESTS)

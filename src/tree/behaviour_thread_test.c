@@ -301,13 +301,13 @@ static void test_marks_from_another_thread(rondo_test *t, tt_kind kind) {
     tt_counts(&w, 1, 1, 298, 0);
 }
 
-#define TESTS(X, MODEL)                   \
-    X(test_threads_share_a_tree)          \
-    X(test_threads_overwrite_each_other)  \
-    X(test_outputs_end_on_another_thread) \
-    X(test_tree_goes_while_outputs_end)   \
-    X(test_backward_on_another_thread)    \
-    X(test_direct_call_waits_for_another) \
-    X(test_marks_from_another_thread)
+#define TESTS(EACH, MODEL)                   \
+    EACH(test_threads_share_a_tree)          \
+    EACH(test_threads_overwrite_each_other)  \
+    EACH(test_outputs_end_on_another_thread) \
+    EACH(test_tree_goes_while_outputs_end)   \
+    EACH(test_backward_on_another_thread)    \
+    EACH(test_direct_call_waits_for_another) \
+    EACH(test_marks_from_another_thread)
 
 TT_MAIN_EACH(TESTS)

@@ -30,6 +30,7 @@ typedef enum th_op {
     TH_NOTHING,  /* out = nothing */
     TH_EMPTY,    /* out = a tensor without elements; `index` 1: in host memory */
     TH_HOST,     /* out = a tensor in host memory with one element, scalar */
+    TH_ADDH_IN,  /* a, a tensor in host memory, += scalar, by the host and at once */
     TH_DROP,     /* a goes */
     TH_KEEP,     /* somebody outside keeps a */
     TH_RESIZE,   /* a's storage gets new memory of `index` floats, without contents */
@@ -83,6 +84,8 @@ typedef struct th_step {
     { TH_EMPTY, out, 0, 0, 0, in_host }
 #define P_HOST(out, value) \
     { TH_HOST, out, 0, 0, value, 0 }
+#define P_ADDH_IN(a, scalar) \
+    { TH_ADDH_IN, 0, a, 0, scalar, 0 }
 #define P_DROP(a) \
     { TH_DROP, 0, a, 0, 0, 0 }
 #define P_KEEP(a) \
@@ -288,6 +291,7 @@ static inline rondo_status th_step_other(th_frame *f, const th_step *s, th_tenso
     case TH_NUMBER: return th_number(h, s->index, out);
     case TH_EMPTY: return s->index ? th_in_host(h, true, 0, out) : th_compact(h, stream, 0, 0, out);
     case TH_HOST: return th_in_host(h, false, s->scalar, out);
+    case TH_ADDH_IN: *(float *)md_memory(th_data(a)) += s->scalar; return RONDO_OK;
     case TH_DROP:
         f->registers[s->a] = NULL;
         th_drop(h, a);

@@ -52,6 +52,7 @@ typedef struct tt_world {
     uint32_t model_count;
     unsigned warnings;
     char warning[TT_LOG]; /* all of them, a line each */
+    char debug[TT_LOG];   /* what the tree says of its recordings, as far as it fits */
 } tt_world;
 
 /* ------------------------------------------------------------------------------------------------ begin and end */
@@ -74,10 +75,11 @@ static inline void *tt_reallocate(void *self, void *pointer, size_t old_size, si
 
 static inline void tt_log(void *user, rondo_log_level level, const char *text) {
     tt_world *w = user;
-    if (level != RONDO_LOG_WARNING) return;
-    w->warnings++;
-    size_t used = strlen(w->warning);
-    (void)snprintf(w->warning + used, sizeof w->warning - used, "%s\n", text);
+    if (level == RONDO_LOG_WARNING) w->warnings++;
+    else if (level != RONDO_LOG_DEBUG || strncmp(text, "trees: ", 7)) return;
+    char *to = level == RONDO_LOG_WARNING ? w->warning : w->debug;
+    size_t used = strlen(to);
+    (void)snprintf(to + used, TT_LOG - used, "%s\n", text);
 }
 
 static inline void tt_forget_kept(tt_world *w) {
@@ -177,6 +179,7 @@ static inline void tt_fill(tt_world *w) {
     options.allocator = &w->allocator;
     options.ignore_plugin_path = 1;
     options.log = tt_log;
+    options.log_level = RONDO_LOG_DEBUG;
     options.log_user = w;
     T_OK(w->t, rondo_instance_create(&options, &w->instance));
     if (w->kind >= TT_CPU) tt_fill_native(w);
