@@ -326,6 +326,39 @@ static void test_inputs_that_are_copied_and_bound(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, id).copies, 6); /* of x and its view */
 }
 
+/* What a step before made on one stream is copied behind it by a call on another, which nobody else has ordered. */
+static void taken_over_by_another_stream(rondo_test *t, tt_kind kind, rondo_tree_conflict conflict) {
+    tt_world w;
+    th_model f = INC;
+    float values[TT_FLOATS];
+    tt_prepare(t, &w, kind);
+    w.options.conflict = conflict;
+    tt_start(&w);
+    uint32_t id = tt_add(&w, &f);
+    for (int i = 0; i < 6; i++) {
+        th_tensor *y = tt_call(&w, id, tt_new(&w, (float)i)), *z = NULL;
+        rondo_tree_mark_step(w.tree);
+        T_OK(t, tt_try_on(&w, w.other, id, TT_IN(tt_keep(&w, y)), 1, &z));
+        T_OK(t, tt_read_on(&w, w.other, z, values));
+        for (int k = 0; k < TT_FLOATS; k++) T_NEAR(t, values[k], i + 2 + k, 0);
+        if (conflict == RONDO_TREE_CONFLICT_COPY) {
+            T_OK(t, tt_read_on(&w, w.other, y, values));
+            for (int k = 0; k < TT_FLOATS; k++) T_NEAR(t, values[k], i + 1 + k, 0);
+        }
+        tt_drop(&w, y);
+        tt_drop(&w, z);
+        T_OK(t, md_stream_wait(&w.device, w.stream, w.other));
+        rondo_tree_mark_step(w.tree);
+    }
+}
+
+static void test_carried_to_another_stream(rondo_test *t, tt_kind kind) {
+    taken_over_by_another_stream(t, kind, RONDO_TREE_CONFLICT_ERROR);
+}
+static void test_moved_by_another_stream(rondo_test *t, tt_kind kind) {
+    taken_over_by_another_stream(t, kind, RONDO_TREE_CONFLICT_COPY);
+}
+
 #define TESTS(X)                                      \
     X(test_inputs_of_an_empty_recording)              \
     X(test_bound_inputs_of_an_empty_recording)        \
@@ -339,6 +372,8 @@ static void test_inputs_that_are_copied_and_bound(rondo_test *t, tt_kind kind) {
     X(test_given_input_of_a_failed_recording)         \
     X(test_failed_warm_up_leaves_memory)              \
     X(test_constant_as_an_input)                      \
-    X(test_inputs_that_are_copied_and_bound)
+    X(test_inputs_that_are_copied_and_bound)          \
+    X(test_carried_to_another_stream)                 \
+    X(test_moved_by_another_stream)
 
 TT_MAIN(TESTS)

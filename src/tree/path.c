@@ -62,6 +62,7 @@ void rondo__tree_mark_dead(rondo_tree *tree, const rondo__tree_node *node) {
 static rondo_status path_move(rondo_tree *tree, rondo_tree_lease *lease, uint64_t owner, void *stream) {
     const rondo_tensor_host *host = &tree->host;
     void *storage = lease->weak ? lease->weak : rondo_tree_lease_storage(lease);
+    RONDO__TRY(rondo__tree_order(tree, stream));
     RONDO__TRY(host->evacuate(host->user, stream, storage, lease->pointer, lease->bytes));
     tree->info.evacuated++;
     if (owner == RONDO__LEASE_ALLOCATOR) RONDO__IGNORE(tree->ops.raw_delete(tree->ops.user, lease->pointer));
@@ -167,6 +168,7 @@ static rondo_status path_carry_one(rondo__tree_call *call, uint32_t index, rondo
         if (status) rondo__lease_yield(lease, owner);
         return status;
     }
+    RONDO__TRY(rondo__tree_order(tree, call->stream));
     RONDO__TRY(host->own(host->user, call->stream, call->inputs[index], &copy));
     host->release(host->user, &call->inputs[index], 1);
     call->inputs[index] = copy;
