@@ -195,13 +195,13 @@ static inline rondo_status rk_read(rp_world *w, void *tensor, float *values) {
     return RONDO_OK;
 }
 
-static inline rondo_status rk_stream(rp_world *w) {
-    RONDO__TRY(md_stream_wait(&w->device, w->other, w->stream));
+static inline void rk_turn(rp_world *w) {
     md_stream *stream = w->stream;
     w->stream = w->other;
     w->other = stream;
-    return RONDO_OK;
 }
+
+static inline rondo_status rk_order(rp_world *w) { return md_stream_wait(&w->device, w->stream, w->other); }
 
 /* A storage counts as alive on its memory when nobody has taken it. */
 static inline bool rk_has_memory(const th_storage *s) {
@@ -261,11 +261,11 @@ static inline uint64_t rk_drawn(rp_world *w) {
     return w->host.cell[1];
 }
 
-#define RK_KIT(name, open)                                                                                        \
-    {                                                                                                             \
-        name, MD_SEGMENT, open, rk_tables, rk_close, rk_model, rk_make, rk_wide, rk_number, rk_in_host, rk_empty, \
-            rk_add, rk_view, rk_fresh, rk_resize, rk_keep, rk_drop, rk_look, rk_usable, rk_read, rk_stream,       \
-            rk_account, rk_drawn                                                                                  \
+#define RK_KIT(name, open)                                                                                          \
+    {                                                                                                               \
+        name, MD_SEGMENT, open, rk_tables, rk_close, rk_model, rk_make, rk_wide, rk_number, rk_in_host, rk_empty,   \
+            rk_add, rk_view, rk_fresh, rk_resize, rk_keep, rk_drop, rk_look, rk_usable, rk_read, rk_turn, rk_order, \
+            rk_account, rk_drawn                                                                                    \
     }
 static const rp_kit rk_leases = RK_KIT("model, leases", rk_open_leases);
 static const rp_kit rk_watched = RK_KIT("model, watched", rk_open_weak);

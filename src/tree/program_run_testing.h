@@ -45,7 +45,8 @@ typedef struct rp_kit {
     void (*look)(rp_world *w, void *x, rp_look *out);
     rondo_status (*usable)(rp_world *w, void *x);
     rondo_status (*read)(rp_world *w, void *x, float *values);
-    rondo_status (*stream)(rp_world *w); /* the other one */
+    void (*turn)(rp_world *w);          /* to the other stream */
+    rondo_status (*order)(rp_world *w); /* what comes on this stream goes behind what the other has */
     /* What is wrong with the pool, or with how the device was used; null: nothing. */
     const char *(*account)(rp_world *w, const rondo_tree_info *info);
     uint64_t (*drawn)(rp_world *w); /* random numbers so far */
@@ -71,7 +72,9 @@ struct rp_world {
     rp_program *program;
     rr_memory *memory;
     bool weak, every; /* every: all is looked at after every action */
-    bool armed, troubled;
+    bool troubled;
+    bool unordered;    /* the stream does not wait yet for what the other has: the tree's next call sees to that */
+    void *called_on;   /* the stream of the tree's last call */
     uint32_t at;       /* the action */
     char failure[600]; /* empty: none */
 
@@ -148,6 +151,14 @@ static inline void rp_clear(rp_world *w, rp_variable_slot *slot) {
 static inline void rp_put(rp_world *w, uint32_t index, void *tensor, rr_tensor reference) {
     rp_clear(w, &w->slots[index]);
     w->slots[index] = (rp_variable_slot){tensor, reference, true};
+}
+
+/* Before anybody but the tree uses the stream. */
+static inline bool rp_ready(rp_world *w) {
+    if (w->tree && w->program->options.flushes && !rp_good(w, rondo_tree_flush(w->tree), "flushing")) return false;
+    if (w->unordered && !rp_good(w, w->kit->order(w), "ordering streams")) return false;
+    w->unordered = false;
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------------- looks */
@@ -230,7 +241,7 @@ static inline void rp_check_sharing(rp_world *w) {
 }
 
 static inline void rp_check_all(rp_world *w) {
-    if (w->tree && w->program->options.flushes && !rp_good(w, rondo_tree_flush(w->tree), "flushing")) return;
+    if (!rp_ready(w)) return;
     for (uint32_t i = 0; i < RP_SLOTS; i++) rp_check_slot(w, i);
     rp_check_sharing(w);
 }
@@ -279,6 +290,7 @@ static inline void rp_add_function(rp_world *w, uint32_t index) {
     f.owned_outputs = m->owned;
     f.owned_count = m->owned_count;
     f.skip = m->skip;
+    f.simple = from->simple;
     w->kit->model(w, index, &f);
     w->removed[index] = !rp_good(w, rondo_tree_add_function(w->tree, &f, &w->ids[index]), "adding a function");
 }
@@ -486,9 +498,30 @@ static inline void rp_move_home(rp_world *w, rp_calling *c, uint32_t j) {
     }
 }
 
+/* The non-tree path hands out the same tensors at each call: what lay on them before has what the call gave. */
+static inline void rp_overwrite(rp_world *w, rp_calling *c) {
+    for (uint32_t j = 0; j < c->model->outputs; j++) {
+        rr_storage *s = c->outputs[j].storage;
+        rp_look mine = {.kind = RR_NOTHING}, other = {.kind = RR_NOTHING};
+        if (!s || c->outputs[j].kind != RR_DEVICE || !s->count) continue;
+        s->lasting = true;
+        w->kit->look(w, c->out[j], &mine);
+        for (uint32_t i = 0; i < RP_SLOTS; i++) {
+            rr_tensor *r = &w->slots[i].reference;
+            if (!w->slots[i].there || r->kind != RR_DEVICE || r->storage == s) continue;
+            w->kit->look(w, w->slots[i].tensor, &other);
+            if (other.storage != mine.storage || r->storage->count != s->count) continue;
+            r->storage->refs--;
+            r->storage = s;
+            s->refs++;
+        }
+    }
+}
+
 static inline void rp_take_outputs(rp_world *w, rp_calling *c) {
     const th_model *m = c->model;
     if (w->memory->full) return;
+    if (w->program->functions[c->function].simple) rp_overwrite(w, c);
     for (uint32_t j = 0; j < m->outputs; j++) rp_move_home(w, c, j);
     for (uint32_t j = 0; j < m->outputs; j++) {
         uint32_t to = c->a->out[j] & RP_SLOT_MASK;
@@ -559,6 +592,9 @@ static inline void rp_do_call(rp_world *w, const rp_action *a) {
         rondo_status status =
             rondo_tree_run(w->tree, w->ids[a->f], w->stream, c.in, c.model->inputs, c.out, c.model->outputs);
         rp_say_end(w, status);
+        if (status) (void)rp_ready(w);
+        else w->unordered = false;
+        w->called_on = w->stream;
         for (uint32_t i = 0; i < c.model->inputs; i++)
             if (c.in[i]) rp_fail(w, "input %u was not consumed", i);
         if (status) {
@@ -684,10 +720,20 @@ static inline void rp_do_step(rp_world *w, const rp_action *a) {
     if (a->what == RP_MARK || counts) w->memory->now++;
 }
 
+/* The tree waits for what the stream of its last call has; for the rest the caller does. */
+static inline void rp_do_stream(rp_world *w) {
+    bool known = w->called_on == w->stream && !w->unordered;
+    if (!known && !rp_ready(w)) return;
+    rp_say(w, "    other_stream(&w, %s);\n", known ? "false" : "true");
+    w->kit->turn(w);
+    w->unordered = true;
+    if (!known) (void)rp_ready(w);
+}
+
 static inline void rp_do(rp_world *w, const rp_action *a) {
     bool eager = a->what >= RP_NEW && a->what <= RP_CONSTANT && a->what != RP_DROP && a->what != RP_SHARE;
     if (!w->tree) return;
-    if (eager && w->program->options.flushes && !rp_good(w, rondo_tree_flush(w->tree), "flushing")) return;
+    if (eager && !rp_ready(w)) return;
     switch ((rp_what)a->what) {
     case RP_CALL: rp_do_call(w, a); break;
     case RP_NEW: rp_do_new(w, a); break;
@@ -711,10 +757,7 @@ static inline void rp_do(rp_world *w, const rp_action *a) {
     case RP_REMOVE:
     case RP_AGAIN: rp_do_function(w, a); break;
     case RP_RESET: rp_do_reset(w); break;
-    case RP_STREAM:
-        rp_say(w, "    other_stream(&w);\n");
-        (void)rp_good(w, w->kit->stream(w), "going to another stream");
-        break;
+    case RP_STREAM: rp_do_stream(w); break;
     case RP_REOPEN: rp_do_reopen(w); break;
     case RP_FAULT:
         rp_say(w, "    w.faults.entry = TT_FAULT_%s;\n    w.faults.nth = %u;\n", tt_fault_name((tt_fault_entry)a->f),

@@ -197,6 +197,7 @@ static inline void rp_print_function(FILE *to, const rp_program *p, uint32_t ind
     rp_print_list(to, "owned", m->owned, m->owned_count);
     if (m->owned_count) (void)fprintf(to, ", .owned_count = %u", m->owned_count);
     if (m->skip) (void)fprintf(to, ", .skip = \"%s\"", m->skip);
+    if (f->simple) (void)fprintf(to, ", .simple = 1");
     (void)fprintf(to, ",\n        .steps = {");
     for (uint32_t i = 0; i < TH_STEPS && m->steps[i].op; i++) {
         if (i) (void)fprintf(to, ", ");

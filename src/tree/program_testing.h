@@ -60,6 +60,7 @@ typedef struct rp_function {
     bool undeclared; /* its constants are nobody's business but its own */
     uint8_t fails;   /* phases in which it does */
     bool called;     /* from another: stays */
+    bool simple;     /* the non-tree path */
     char name[16];
 } rp_function;
 
@@ -162,7 +163,7 @@ static inline float rp_scalar(rp_dice *d) {
 static inline bool rp_callable(const rp_function *f) {
     const th_model *model = &f->model;
     if (model->inputs != 1 || model->outputs != 1 || f->inputs[0] != RP_FULL || f->fails) return false;
-    if (model->mutated_count || model->owned_count || model->skip || f->constants) return false;
+    if (model->mutated_count || model->owned_count || model->skip || f->constants || f->simple) return false;
     if (model->steps[0].op > TH_MUL) return false;
     for (uint32_t i = 0; i < TH_STEPS && model->steps[i].op; i++) {
         const th_step *s = &model->steps[i];
@@ -231,12 +232,12 @@ static inline void rp_make_odd(rp_making *m, uint8_t a) {
         b = rp_choose(m, RP_IN_HOST, NULL, false);
         if (b != TH_REGISTERS) rp_emit(m, (th_step)P_ADDH(rp_out(m, rp_fresh_like(m, &m->registers[a])), a, b));
         break;
-    case 2: rp_emit(m, (th_step)P_NUMBER(rp_out(m, (rp_register){.kind = RP_NUMBER}), 7)); break;
-    case 3: rp_emit(m, (th_step)P_EMPTY(rp_out(m, (rp_register){.kind = RP_EMPTY}), 0)); break;
-    case 4: rp_emit(m, (th_step)P_EMPTY(rp_out(m, (rp_register){.kind = RP_EMPTY}), 1)); break;
+    case 2: rp_emit(m, (th_step)P_NUMBER(rp_out(m, (rp_register){.kind = RP_NUMBER, .group = 201}), 7)); break;
+    case 3: rp_emit(m, (th_step)P_EMPTY(rp_out(m, (rp_register){.kind = RP_EMPTY, .group = 201}), 0)); break;
+    case 4: rp_emit(m, (th_step)P_EMPTY(rp_out(m, (rp_register){.kind = RP_EMPTY, .group = 201}), 1)); break;
     case 5:
         if (m->program->calm) return;
-        rp_emit(m, (th_step)P_HOST(rp_out(m, (rp_register){.kind = RP_EMPTY}), 5));
+        rp_emit(m, (th_step)P_HOST(rp_out(m, (rp_register){.kind = RP_EMPTY, .group = 201}), 5));
         break;
     default:
         if (!m->f->constants) return;
@@ -340,6 +341,19 @@ static inline void rp_make_trouble(rp_making *m) {
     }
 }
 
+/* The non-tree path runs a model twice, and hands out buffers of its own: what it is given draws no numbers, writes to no
+ * input and gives none back. */
+static inline bool rp_may_be_simple(const rp_making *m) {
+    const th_model *model = &m->f->model;
+    if (model->mutated_count || model->skip) return false;
+    for (uint32_t i = 0; i < TH_STEPS && model->steps[i].op; i++) {
+        const th_step *s = &model->steps[i];
+        if (s->op == TH_RANDOM || s->op == TH_KEEP || s->op == TH_CALL) return false;
+        if (s->op == TH_RETURN && m->registers[s->a].group < model->inputs) return false;
+    }
+    return true;
+}
+
 static inline void rp_make_function(rp_program *p, uint32_t index, rp_dice *dice) {
     static const uint8_t modes[] = {70, 17, 13};
     rp_function *f = &p->functions[index];
@@ -356,6 +370,7 @@ static inline void rp_make_function(rp_program *p, uint32_t index, rp_dice *dice
         if (i == trouble) rp_make_trouble(&m);
     }
     rp_make_outputs(&m);
+    f->simple = rp_percent(dice, 15) && rp_may_be_simple(&m);
 }
 
 /* ----------------------------------------------------------------------------------------------------- options */

@@ -464,15 +464,18 @@ static inline rondo_status rn_read(rp_world *w, void *tensor, float *values) {
     return RONDO_OK;
 }
 
-static inline rondo_status rn_stream(rp_world *w) {
+static inline void rn_turn(rp_world *w) {
     rn_device *n = w->native;
-    RONDO__TRY(rondo_event_record(n->events[0], n->stream));
-    RONDO__TRY(rondo_event_wait(n->events[0], n->other));
     rondo_stream *stream = n->stream;
     n->stream = n->other;
     n->other = stream;
     w->stream = n->stream;
-    return RONDO_OK;
+}
+
+static inline rondo_status rn_order(rp_world *w) {
+    rn_device *n = w->native;
+    RONDO__TRY(rondo_event_record(n->events[0], n->other));
+    return rondo_event_wait(n->events[0], n->stream);
 }
 
 /* Arrays that live on memory of trees: those of the slots, and those that models kept. */
@@ -521,11 +524,11 @@ static inline rondo_status rn_open_sim(rp_world *w) {
     return rn_open(w, &rn_the_device, "sim", settings);
 }
 
-#define RN_KIT(name, open)                                                                                         \
-    {                                                                                                              \
-        name, 2u << 20, open, rn_tables, rn_close, rn_set_model, rn_make, rn_wide, rn_number, rn_scalar, rn_empty, \
-            rn_add, rn_view, rn_fresh, rn_resize, rn_keep, rn_drop, rn_look, rn_usable, rn_read, rn_stream,        \
-            rn_account, rn_drawn                                                                                   \
+#define RN_KIT(name, open)                                                                                          \
+    {                                                                                                               \
+        name, 2u << 20, open, rn_tables, rn_close, rn_set_model, rn_make, rn_wide, rn_number, rn_scalar, rn_empty,  \
+            rn_add, rn_view, rn_fresh, rn_resize, rn_keep, rn_drop, rn_look, rn_usable, rn_read, rn_turn, rn_order, \
+            rn_account, rn_drawn                                                                                    \
     }
 static const rp_kit rn_cpu = RN_KIT("arrays, cpu", rn_open_cpu);
 static const rp_kit rn_sim = RN_KIT("arrays, sim", rn_open_sim);
