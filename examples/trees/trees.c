@@ -76,11 +76,11 @@ static rondo_array *filled(float first, float step) {
     return tensor;
 }
 
-static void say(const char *what) {
+static void say(int step, const char *second) {
     static rondo_tree_info before;
     rondo_tree_info now = RONDO_TREE_INFO_INIT;
     must(rondo_tree_get_info(tree, &now));
-    printf("%-34s %llu warmed up, %llu recorded, %llu replayed, %llu checkpoints\n", what,
+    printf("step %d: scale, %-6s %llu warmed up, %llu recorded, %llu replayed, %llu checkpoints\n", step, second,
            (unsigned long long)(now.warmups - before.warmups), (unsigned long long)(now.records - before.records),
            (unsigned long long)(now.replays - before.replays),
            (unsigned long long)(now.checkpoints - before.checkpoints));
@@ -116,20 +116,13 @@ int main(int argc, char **argv) {
     uint32_t fade = add_function("fade", &multiplies);
     rondo_array *two = filled(2, 0), *one = filled(1, 0), *half = filled(0.5f, 0), *kept = NULL;
 
-    static const char *const steps[] = {"step 1: scale, shift",
-                                        "step 2: scale, shift",
-                                        "step 3: scale, shift",
-                                        "step 4: the same, replayed",
-                                        "step 5: scale, then a branch: fade",
-                                        "step 6: scale, fade",
-                                        "step 7: scale, fade, replayed"};
     for (int step = 1; step <= 7; ++step) {
         rondo_tree_mark_step(tree);                                /* outputs of the step before are used up */
         rondo_array *x = call(scale, filled((float)step, 1), two); /* 2 x: the tensor moves, and is taken over */
         rondo_array *y = call(step < 5 ? shift : fade, x, step < 5 ? one : half);
         if (step < 5) check(y, 2 * (float)step + 1, 2, "2 x + 1");
         else check(y, (float)step, 1, "2 x / 2");
-        say(steps[step - 1]);
+        say(step, step < 5 ? "shift" : "fade");
         if (step == 7) kept = y;
         else rondo_array_release(y);
     }
