@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <c10/core/Allocator.h>
+
+namespace rondo_torch {
+// From the device's current stream; freed by the deleter of that device.
+c10::DataPtr allocate_on(int device, size_t bytes);
+c10::DeleterFnPtr deleter_of(int device);
+c10::Allocator* device_allocator();
+c10::Allocator* pinned_allocator();
+bool is_pinned(const void* pointer);
+}  // namespace rondo_torch
