@@ -177,7 +177,8 @@ rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node,
     if (!status && node->graph && node->moving_count) status = execute_inputs(call, node);
     if (!status) status = execute_launch(call, node);
     if (!status) status = execute_outputs(call, node);
-    if (call->input_count) host->release(host->user, call->inputs, call->input_count);
+    if (!status && call->launch && call->launch->waits) rondo__tree_seal_hold(call);
+    else if (call->input_count) host->release(host->user, call->inputs, call->input_count);
     if (status) return status;
     tree->current = node;
     tree->state = RONDO_TREE_EXECUTING;

@@ -282,13 +282,13 @@ rondo_status rondo__tree_find_size(rondo__tree_call *call) {
     size_t bytes = (size_t)function->input_count * 8u;
     void *memory = NULL;
     rondo__tree_size *size = function->last;
-    if (size && memcmp(size->words, words, bytes) == 0) {
+    if (size && rondo__tree_same(size->words, words, bytes)) {
         call->size = size;
         return RONDO_OK;
     }
     uint64_t hash = size_hash(words, function->input_count);
     size = function->table[hash & (function->table_size - 1u)];
-    while (size && (size->hash != hash || memcmp(size->words, words, bytes) != 0)) size = size->next;
+    while (size && (size->hash != hash || !rondo__tree_same(size->words, words, bytes))) size = size->next;
     if (!size) {
         if (function->size_count >= RONDO__TREE_SIZES_MAX) size_forget(tree, function);
         if (function->size_count >= function->table_size) size_grow(tree, function);

@@ -15,6 +15,7 @@ static rondo_status trail_open(rondo_tree *tree) {
     tree->seal = memory;
     rondo__buffer_init(&tree->seal->trail, &tree->allocator, sizeof(rondo__tree_node *), UINT32_MAX);
     rondo__buffer_init(&tree->seal->before, &tree->allocator, sizeof(rondo__tree_node *), UINT32_MAX);
+    rondo__buffer_init(&tree->seal->held, &tree->allocator, sizeof(void *), UINT32_MAX);
     tree->seal->steady = true;
     return RONDO_OK;
 }
@@ -35,7 +36,7 @@ void rondo__tree_trail(rondo_tree *tree, rondo__tree_node *node) {
         rondo__tree_trail_break(tree);
         return;
     }
-    if (bytes && memcmp(node->pointers, tree->pointers, bytes) != 0) {
+    if (!rondo__tree_same(node->pointers, tree->pointers, bytes)) {
         memcpy(node->pointers, tree->pointers, bytes);
         tree->seal->steady = false;
     }
@@ -43,6 +44,30 @@ void rondo__tree_trail(rondo_tree *tree, rondo__tree_node *node) {
 
 void rondo__tree_trail_break(rondo_tree *tree) {
     if (tree->seal) tree->seal->steady = false;
+}
+
+/* ------------------------------------------------------------------------------------------------------- held */
+
+void rondo__tree_seal_hold(rondo__tree_call *call) {
+    rondo__buffer *held = &call->tree->seal->held;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        if (call->inputs[i]) *RONDO__BUFFER_AT(held, void *, held->count++) = call->inputs[i];
+        call->inputs[i] = NULL;
+    }
+}
+
+static bool seal_has_room(rondo__tree_seal *seal, uint32_t count) {
+    rondo_status status = rondo__buffer_reserve(&seal->held, seal->held.count + count);
+    bool room = !status;
+    rondo_status_release(status);
+    return room;
+}
+
+static void seal_let_go(rondo_tree *tree) {
+    rondo__buffer *held = &tree->seal->held;
+    if (!held->count) return;
+    rondo__tree_release_all(tree, held->data, (uint32_t)held->count);
+    held->count = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- seal */
@@ -63,6 +88,7 @@ void rondo__tree_unseal(rondo_tree *tree) {
     if (!seal) return;
     /* Who unseals has settled, or drops the nodes that are owed: then there is nobody left to see what they write. */
     seal_open(tree);
+    seal_let_go(tree);
     seal->waiting = seal->repeats = 0;
     seal->trail.count = seal->before.count = 0;
     seal->steady = false;
@@ -73,6 +99,7 @@ void rondo__tree_seal_deinit(rondo_tree *tree) {
     rondo__tree_unseal(tree);
     rondo__buffer_deinit(&tree->seal->trail);
     rondo__buffer_deinit(&tree->seal->before);
+    rondo__buffer_deinit(&tree->seal->held);
     rondo__free(&tree->allocator, tree->seal, sizeof *tree->seal);
     tree->seal = NULL;
 }
@@ -123,7 +150,8 @@ static rondo_status seal_join(rondo_tree *tree, uint32_t first, uint32_t last) {
     void *graph = NULL;
     RONDO__TRY(ops->create_graph(ops->user, "sealed sequence", &graph));
     rondo_status status = seal_declare_slots(tree, graph, first, last);
-    if (!status) status = ops->capture_begin(ops->user, graph, tree->stream, tree->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL);
+    if (!status)
+        status = ops->capture_begin(ops->user, graph, tree->stream, tree->pool, RONDO_CAPTURE_MODE_THREAD_LOCAL);
     if (!status) {
         for (uint32_t i = first; i <= last && !status; i++) {
             status = ops->replay(ops->user, sequence[i].node->graph, tree->stream);
@@ -213,6 +241,7 @@ rondo_status rondo__tree_settle(rondo_tree *tree) {
         RONDO__TRY(tree->ops.replay(tree->ops.user, node->graph, seal->waiting_stream));
         seal->waiting--;
     }
+    if (seal) seal_let_go(tree);
     return RONDO_OK;
 }
 
@@ -251,11 +280,12 @@ rondo_status rondo__tree_run_sealed(rondo__tree_call *call, bool *out_done) {
     const rondo__tree_sealed *step = &seal->sequence[seal->position];
     rondo__tree_node *node = step->node;
     size_t bytes = (size_t)call->input_count * 8u;
-    if (node->function != call->function || memcmp(step->pointers, tree->pointers, bytes) != 0 ||
-        memcmp(node->size->words, tree->words, bytes) != 0 || (tree->current != node->parent && seal->position)) {
+    if (node->function != call->function || !rondo__tree_same(step->pointers, tree->pointers, bytes) ||
+        !rondo__tree_same(node->size->words, tree->words, bytes) || (tree->current != node->parent && seal->position)) {
         return RONDO_OK;
     }
     if (seal->waiting && call->stream != seal->waiting_stream) return RONDO_OK;
+    if (step->waits && !seal_has_room(seal, call->input_count)) return RONDO_OK;
     if (!sealed_step(call, node)) return RONDO_OK;
     if (rondo__tree_fits(call, node)) return RONDO_OK;
     call->size = node->size;
@@ -265,6 +295,7 @@ rondo_status rondo__tree_run_sealed(rondo__tree_call *call, bool *out_done) {
     if (status || !*out_done) return status;
     seal->position++;
     seal->waiting = step->waits ? seal->waiting + 1u : 0;
+    if (!step->waits) seal_let_go(tree);
     seal->waiting_stream = call->stream;
     node->function->last = node->size;
     tree->info.sealed++;

@@ -24,6 +24,7 @@ struct rondo__tree_seal {
     rondo__tree_sealed *sequence; /* null: not sealed */
     uint32_t count, position;
     uint32_t waiting; /* launches owed: of the nodes before `position` */
+    rondo__buffer held; /* void *: inputs of calls whose launches are owed, which read them then */
     void *waiting_stream;
 };
 
@@ -34,6 +35,8 @@ void rondo__tree_trail_end(rondo_tree *tree);
 void rondo__tree_trail_break(rondo_tree *tree);
 /* The call as the sequence expects it. *out_done false: it is another, and nothing has happened. */
 RONDO_MUST_USE rondo_status rondo__tree_run_sealed(rondo__tree_call *call, bool *out_done);
+/* Keeps what is left of the inputs until the launch. There is room. */
+void rondo__tree_seal_hold(rondo__tree_call *call);
 /* Launches what is owed. */
 RONDO_MUST_USE rondo_status rondo__tree_settle(rondo_tree *tree);
 void rondo__tree_seal_deinit(rondo_tree *tree);

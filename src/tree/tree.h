@@ -8,6 +8,8 @@
 #ifndef RONDO_SRC_TREE_TREE_H
 #define RONDO_SRC_TREE_TREE_H
 
+#include <string.h>
+
 #include "base/log.h"
 #include "tree/lease.h"
 
@@ -288,6 +290,11 @@ RONDO_MUST_USE rondo_status rondo__tree_simple_run(rondo__tree_call *call);
 void rondo__tree_simple_drop(rondo_tree *tree, rondo__tree_function *function);
 /* 1: it has its one recording. */
 uint32_t rondo__tree_simple_recorded(const rondo__tree_function *function);
+
+/* Of a function without inputs there is nothing to compare, and perhaps no memory. */
+static inline bool rondo__tree_same(const uint64_t *a, const uint64_t *b, size_t bytes) {
+    return !bytes || memcmp(a, b, bytes) == 0;
+}
 
 static inline void rondo__tree_count(rondo__tree_function *function, rondo_tree_reason reason) {
     function->info.reasons[reason]++;
