@@ -401,7 +401,9 @@ static inline rondo_status md_allocate(md_device *d, md_stream *s, uint64_t byte
     if (d->native) {
         RONDO__TRY(nb_allocate(s->native, bytes, out_address));
         md_call fill = {md_kernel_fill_nan, {*out_address, bytes}, 1u, {bytes}};
+        md_lock(d);
         rondo_status filled = d->clean ? RONDO_OK : md_launch_locked(s, &fill);
+        md_unlock(d);
         if (filled) (void)nb_free(d->native, *out_address);
         return filled;
     }

@@ -465,7 +465,9 @@ static void *reporter_run(void *user) {
     static tt_text text;
     while (!atomic_load(&r->over)) {
         text.size = 0;
+        tt_enter(r->w);
         rondo_status status = rondo_tree_report(r->w->tree, r->reports % 2u != 0, tt_write, &text);
+        tt_leave(r->w);
         if (status || !strstr(text.data, "inc")) r->wrong++;
         rondo_status_release(status);
         r->reports++;
