@@ -247,7 +247,12 @@ bool rondo__lease_take(rondo_tree_lease *lease, uint32_t taker, uint64_t run) {
 bool rondo__lease_promote(rondo_tree_lease *lease) {
     uint64_t word = rondo__lease_word(lease);
     while ((word & RONDO__LEASE_OWNER_MASK) == RONDO__LEASE_REPLAY) {
-        if (lease_change(lease, &word, (word & ~RONDO__LEASE_OWNER_MASK) | RONDO__LEASE_ALLOCATOR)) return true;
+        uint64_t wanted = (word & ~RONDO__LEASE_OWNER_MASK) | RONDO__LEASE_ALLOCATOR;
+        if (rondo__alone()) {
+            atomic_store_explicit(&lease->word, wanted, memory_order_relaxed);
+            return true;
+        }
+        if (lease_change(lease, &word, wanted)) return true;
     }
     return false;
 }
