@@ -44,7 +44,7 @@ if(RONDO_TESTS)
   enable_testing()
   set(RONDO_TEST_SECONDS 300) # of a test at most
   if(RONDO_SANITIZE OR CMAKE_CROSSCOMPILING) # there, and on a busy machine, all takes many times as long
-    set(RONDO_TEST_SECONDS 1200)
+    set(RONDO_TEST_SECONDS 600)
   endif()
   find_library(CMOCKA_LIBRARY cmocka REQUIRED)
   # Compiled once for all test programs.
