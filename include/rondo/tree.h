@@ -236,7 +236,9 @@ typedef struct rondo_tensor_host {
 } rondo_tensor_host;
 #define RONDO_TENSOR_HOST_INIT {.struct_size = sizeof(rondo_tensor_host)}
 enum {
-    RONDO_TENSOR_HOST_WEAK = 1u << 0, /* storages cannot hold leases: they are watched */
+    /* Storages cannot hold leases: they are watched. Nobody is told when one ends, so that none may end while another
+     * thread is inside the tree: who ends them holds the lock (of the host's) under which the tree is called. */
+    RONDO_TENSOR_HOST_WEAK = 1u << 0,
     /* The host calls rondo_tree_flush before it lets anybody read an output or enqueue other work: launches of a sealed
      * sequence may wait for its last call. */
     RONDO_TENSOR_HOST_FLUSHES = 1u << 1,

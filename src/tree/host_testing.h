@@ -20,7 +20,7 @@ static inline uint64_t th_word(const th_tensor *x) {
 }
 
 static inline void th_called(th_host *h) {
-    if (h->in_release) h->called_back++;
+    if (th_releasing) h->called_back++;
 }
 
 static inline rondo_status th_check(void *user, void *tensor) {

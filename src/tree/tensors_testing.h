@@ -57,8 +57,7 @@ struct th_host {
     uint64_t entered, left, poisoned, evacuated, flushed;
     bool weak;
     int64_t generation;
-    bool in_release;      /* the tree must not call now */
-    uint64_t called_back; /* times that it did */
+    uint64_t called_back; /* times that the tree called in the middle of a release */
     rondo_tree_phase last_phase;
     void *last_stream;
     uint64_t *cell, own_cell[2]; /* of random numbers, in device memory: seed, numbers drawn */
@@ -83,6 +82,9 @@ static inline uint64_t th_extent(const th_tensor *x) {
     return (last + 1u) * sizeof(float);
 }
 
+/* This thread tells a lease its end: the framework must not be called. */
+static _Thread_local bool th_releasing;
+
 /* The storage must not have been released: its lease, if it has one, is told. Takes and gives no lock of the host. */
 static inline void th_storage_end(th_host *h, th_storage *s) {
     th_lock(h);
@@ -94,8 +96,12 @@ static inline void th_storage_end(th_host *h, th_storage *s) {
     s->owner = false;
     h->leased -= lease != NULL;
     th_unlock(h);
+    bool before = th_releasing;
+    th_releasing = true;
     if (lease) rondo_tree_lease_release(lease, epoch);
-    else if (owner && place == RONDO_TENSOR_DEVICE) md_free(h->device, pointer);
+    th_releasing = before;
+    if (lease) return;
+    if (owner && place == RONDO_TENSOR_DEVICE) md_free(h->device, pointer);
     else if (owner && pointer) free(md_memory(pointer));
 }
 
