@@ -41,6 +41,7 @@ static void test_b01_dead_forward(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_function(&w, inc).warmups, 1);
     T_EQ(t, tt_function(&w, inc).records, 1);
     T_EQ(t, tt_function(&w, inc).replays, 3);
+    T_EQ(t, tt_reason(&w, inc, RONDO_TREE_REASON_PENDING_BACKWARD), 0);
     T_EQ(t, w.warnings, 0);
     tt_drop(&w, first);
 }

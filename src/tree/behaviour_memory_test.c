@@ -229,6 +229,25 @@ static void test_streams_are_ordered(rondo_test *t, tt_kind kind) {
     }
 }
 
+/* Calls of one path on two streams: the tree's own work is in order, whatever the caller's streams are. */
+static void test_calls_on_two_streams(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = INC, g = DOUBLE;
+    tt_open(t, &w, kind);
+    uint32_t inc = tt_add(&w, &f), twice = tt_add(&w, &g);
+    for (int i = 0; i < 6; i++) {
+        float values[TT_FLOATS];
+        th_tensor *z = NULL;
+        tt_invocation(&w);
+        th_tensor *y = tt_call(&w, inc, tt_new(&w, (float)i));
+        T_OK(t, tt_try_on(&w, w.other, twice, 1, &y, 1, &z));
+        T_OK(t, tt_read_on(&w, w.other, z, values));
+        for (int j = 0; j < TT_FLOATS; j++) T_NEAR(t, values[j], 2 * (i + 1 + j), 0);
+        tt_drop(&w, z);
+    }
+    tt_counts(&w, 2, 2, 8, 0);
+}
+
 /* Work that the model puts on a stream of its own is recorded with the rest. */
 static void test_side_stream(rondo_test *t, tt_kind kind) {
     tt_world w;
@@ -641,6 +660,7 @@ static void test_rounds_do_not_grow(rondo_test *t, tt_kind kind) {
     EACH(test_one_storage_for_aliases_of_two_functions)     \
     EACH(test_output_that_is_a_consumed_output)             \
     EACH(test_streams_are_ordered)                          \
+    EACH(test_calls_on_two_streams)                         \
     EACH(test_side_stream)                                  \
     MODEL(test_single_stream_use)                           \
     EACH(test_output_aliases_input)                         \

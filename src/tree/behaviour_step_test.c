@@ -238,6 +238,7 @@ static void test_forward_backward_not_called(rondo_test *t, tt_kind kind) {
         tt_drop(&w, saved);
     }
     tt_counts(&w, 1, 1, 4, 0);
+    T_EQ(t, tt_reason(&w, n.forward, RONDO_TREE_REASON_PENDING_BACKWARD), 0);
     T_EQ(t, w.warnings, 0);
 }
 

@@ -461,6 +461,41 @@ static void sealed(rondo_test *t, tt_kind kind, bool flushes) {
 static void test_sealed_sequence(rondo_test *t, tt_kind kind) { sealed(t, kind, false); }
 static void test_sealed_sequence_as_one_launch(rondo_test *t, tt_kind kind) { sealed(t, kind, true); }
 
+/* In a sealed sequence an output that was dead at the recording, and whose memory the next one writes, is kept once. */
+static void test_sealed_sequence_and_what_lives(rondo_test *t, tt_kind kind) {
+    tt_world w;
+    th_model f = {.name = "f",
+                  .inputs = 1,
+                  .outputs = 2,
+                  .steps = {P_ADDS(1, 0, 1), P_MULS(2, 0, 2), P_RETURN(1), P_RETURN(2)},
+                  .statics = {0},
+                  .static_count = 1};
+    th_model g = INC;
+    tt_prepare(t, &w, kind);
+    w.options.seal_after = 2;
+    tt_start(&w);
+    uint32_t two = tt_add(&w, &f), inc = tt_add(&w, &g);
+    th_tensor *x = tt_new(&w, 5);
+    for (int i = 0; i < 40; i++) {
+        bool keep = i % 13 == 12;
+        th_tensor *a, *b;
+        tt_invocation(&w);
+        tt_pair(&w, two, tt_keep(&w, x), &a, &b);
+        if (!keep) tt_drop(&w, b);
+        th_tensor *z = tt_call(&w, inc, tt_keep(&w, a));
+        tt_ramp(&w, z, 7, 1);
+        tt_ramp(&w, a, 6, 1);
+        if (keep) {
+            tt_ramp(&w, b, 10, 2);
+            tt_drop(&w, b);
+        }
+        tt_drop(&w, a);
+        tt_drop(&w, z);
+    }
+    T_TRUE(t, tt_info(&w).sealed >= 20);
+    T_EQ(t, tt_function(&w, inc).recordings, 2);
+}
+
 /* Outputs of a sealed sequence that are kept are stale in the next step, as ever. */
 static void test_sealed_sequence_overwrites(rondo_test *t, tt_kind kind) {
     tt_world w;
@@ -501,6 +536,7 @@ static void test_sealed_sequence_overwrites(rondo_test *t, tt_kind kind) {
     EACH(test_random_numbers_of_the_simple_path) \
     EACH(test_sealed_sequence)                   \
     EACH(test_sealed_sequence_as_one_launch)     \
+    EACH(test_sealed_sequence_and_what_lives)    \
     EACH(test_sealed_sequence_overwrites)
 
 TT_MAIN_EACH(TESTS)

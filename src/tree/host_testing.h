@@ -195,6 +195,11 @@ static inline rondo_status th_make_outputs(void *user, const rondo_tree_output *
     th_called(h);
     RONDO__TRY(tt_fault(h->faults, TT_FAULT_MAKE_OUTPUTS));
     rondo_status status = RONDO_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (outputs[i].kind != RONDO_TREE_OUTPUT_ALIAS) continue;
+        if (!outputs[i].shared || !outputs[outputs[i].index].shared || outputs[i].index >= i)
+            md_wrong(h->device, "outputs that share a storage were not said to, or in the wrong order");
+    }
     uint32_t made = 0;
     for (; made < count && !status; made += !status)
         status = th_make_output(h, &outputs[made], inputs, out_tensors, &out_tensors[made]);
