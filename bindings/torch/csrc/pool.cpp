@@ -74,6 +74,25 @@ bool check_live(int index, PoolId pool, const std::set<uint64_t>& expected) {
   return equal;
 }
 
+// Addresses of all devices lie in one space, so the owner is whoever knows the pointer; the current device is asked first.
+void raw_delete(uint64_t address) {
+  auto* pointer = reinterpret_cast<void*>(address);
+  int first = current_device();
+  rondo_status status = rondo_memory_free(device(first), pointer);
+  for (int i = 0; i < device_count() && status && rondo_status_code(status) == RONDO_CODE_INVALID_ARGUMENT; i++) {
+    if (i == first) continue;
+    rondo_status other = rondo_memory_free(device(i), pointer);
+    if (other && rondo_status_code(other) == RONDO_CODE_INVALID_ARGUMENT) {
+      rondo_status_release(other);
+      continue;
+    }
+    rondo_status_release(status);
+    status = other;
+    break;
+  }
+  check(status);
+}
+
 int32_t append(void* user, const char* data, size_t size) {
   static_cast<std::string*>(user)->append(data, size);
   return 0;
@@ -96,9 +115,7 @@ void bind_pools(pybind11::module& m) {
   m.def("get_checkpoint_state", &get_checkpoint);
   m.def("set_checkpoint_pool_state", &set_checkpoint);
   m.def("check_pool_live_allocations", &check_live);
-  m.def("raw_delete", [](int index, uint64_t pointer) {
-    check(rondo_memory_free(device(index), reinterpret_cast<void*>(pointer)));
-  });
+  m.def("raw_delete", &raw_delete);
   m.def("memory_snapshot", &snapshot);
 }
 

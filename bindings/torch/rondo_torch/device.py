@@ -8,6 +8,8 @@ import types
 import torch
 
 from . import _C
+from .graphs import graph_pool_handle, memory_snapshot
+from .graphs import install as _install_graphs
 
 
 class device:
@@ -173,10 +175,6 @@ def empty_cache():
     torch.accelerator.empty_cache()
 
 
-def graph_pool_handle():
-    return _C.graph_pool_handle()
-
-
 def install():
     module = types.ModuleType("torch.rondo", __doc__)
     for name, value in globals().items():
@@ -184,6 +182,7 @@ def install():
             if not name.startswith("__"):
                 setattr(module, name, value)
     sys.modules["torch.rondo"] = module
+    _install_graphs()
     torch._register_device_module("rondo", module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     # The autograd thread of a device lets go of Python objects after the caller has its result; at the end of the
