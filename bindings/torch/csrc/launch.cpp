@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include <bit>
+#include <c10/util/bit_cast.h>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -45,7 +45,7 @@ rondo_argument word_of(PyObject* argument) {
     TORCH_CHECK(tensor.device().is_cpu(), "rondo: a generated kernel got a tensor of device ", tensor.device());
     return {reinterpret_cast<uint64_t>(tensor.data_ptr()), 0, RONDO_ACCESS_VALUE, 0};
   }
-  if (PyFloat_Check(argument)) return {std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(argument)), 0, RONDO_ACCESS_VALUE, 0};
+  if (PyFloat_Check(argument)) return {c10::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(argument)), 0, RONDO_ACCESS_VALUE, 0};
   long long number = PyLong_AsLongLong(argument);
   if (number == -1 && PyErr_Occurred()) throw python_error();
   return {static_cast<uint64_t>(number), 0, RONDO_ACCESS_VALUE, 0};

@@ -4,6 +4,7 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/extension.h>
+#include <torch/version.h>
 
 #include "generator.hpp"
 #include "launch.hpp"
@@ -68,6 +69,10 @@ bool has_graph_impl(const std::string& type) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("version", &rondo_version);
+  m.def("built_for", [] {
+    return std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + "." +
+           std::to_string(TORCH_VERSION_PATCH);
+  });
   m.def("backend", &backend);
   m.def("device_count", &device_count);
   m.def("current_device", &current_device);
