@@ -188,6 +188,12 @@ const char *rondo__sim_range_problem(const rondo__sim_device *device, uint64_t a
     return "is no memory of this device";
 }
 
+uint64_t rondo__sim_range_rest(const rondo__sim_device *device, uint64_t address) {
+    size_t at = sim_blocks_upto(&device->live, address);
+    const rondo__sim_block *block = at ? &device->live.items[at - 1u] : NULL;
+    return block && address - block->base < block->size ? block->size - (address - block->base) : 0;
+}
+
 static bool sim_blocks_touch(const rondo__sim_block *block, uint64_t address, uint64_t bytes) {
     return address - block->base < block->size || block->base - address < bytes;
 }

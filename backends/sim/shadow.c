@@ -8,8 +8,9 @@
  *   a write behind a call's back   bytes that a call reads, and that nothing enqueued was going to write, have another
  *            sum when it runs than when it was enqueued.
  *
- * Only what says its length is followed to its end: an argument of length 0 counts as one byte, because the device
- * cannot know which part of an allocation is meant. Sums of long ranges look at their two ends.
+ * Only what says its length is followed to its end: an argument of length 0 counts as one byte in a race, because the
+ * device cannot know which part of an allocation is meant; a call that is going to write there has a right to all of it
+ * up to the end of the allocation. Sums of long ranges look at their two ends.
  *
  * An operation costs some dozen steps a range, and as many for each cell in it: a range that is written becomes one cell,
  * so that what was cut is paid for once. */
@@ -218,6 +219,8 @@ rondo_status rondo__sim_shadow_enter(rondo__sim_device *device, rondo__sim_opera
     operation->tracked = tracked;
     for (uint32_t i = 0; sim_range_at(operation, i, &range); i++) {
         if (!(tracked >> i & 1u) || !range.writes) continue;
+        bool whole = operation->kind == RONDO__SIM_LAUNCH && !operation->arguments[i].length;
+        if (whole) range.end = range.base + rondo__sim_range_rest(device, range.base);
         operation->writes[i] = (rondo__sim_span){.base = range.base, .end = range.end};
         rondo__sim_span_add(&device->pending, &operation->writes[i]);
     }

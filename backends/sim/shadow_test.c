@@ -395,6 +395,31 @@ static void test_a_write_behind_a_writers_back(rondo_test *t) {
     world_close(t, &w);
 }
 
+/* Who does not say how much it writes may write to the end of the allocation: what lies there is not looked at. */
+static int32_t kernel_far(const void *context, const uint64_t *words) {
+    (void)context;
+    ((unsigned char *)(uintptr_t)words[0])[200] = 7;
+    return 0;
+}
+
+static void test_a_writer_of_unknown_length(rondo_test *t) {
+    for (int seed = 0; seed < SEEDS; seed++) {
+        world w;
+        world_seed(t, seed, &w);
+        rondo_argument argument = {(uint64_t)(uintptr_t)w.a, 0, RONDO_ACCESS_BOTH, 0};
+        rondo_call call = RONDO_CALL_INIT;
+        call.kernel.function = kernel_far;
+        call.arguments = &argument;
+        call.argument_count = 1;
+        call.name = "far";
+        T_OK(t, rondo_stream_launch(w.one, &call));
+        T_OK(t, use(w.one, "reader", w.a + 200, 1, RONDO_ACCESS_READ));
+        expect(t, &w, NULL);
+        T_EQ(t, (int)((unsigned char *)w.a)[200], 7);
+        world_close(t, &w);
+    }
+}
+
 static void test_a_replays_input_written_meanwhile(rondo_test *t) {
     static const char *const parts[] = {"call 'captured'", "argument 0", "was written between", NULL};
     world w;
@@ -585,9 +610,9 @@ RONDO_TEST_MAIN(T_PLAIN(test_unordered_writes), T_PLAIN(test_neighbours_and_read
                 T_PLAIN(test_every_reader_counts), T_PLAIN(test_hosts_orders),
                 T_PLAIN(test_waiting_later_orders_nothing_before), T_PLAIN(test_copies_race_too),
                 T_PLAIN(test_parts_remember), T_PLAIN(test_a_write_behind_a_writers_back),
-                T_PLAIN(test_replays_race_by_name), T_PLAIN(test_races_off), T_PLAIN(test_against_the_plainest_way),
-                T_PLAIN(test_a_write_behind_a_calls_back), T_PLAIN(test_a_replays_input_written_meanwhile),
-                T_PLAIN(test_pinned_memory_stays_until_the_copy), T_PLAIN(test_enqueued_writers_may_write),
-                T_PLAIN(test_sums_of_long_ranges_look_at_the_ends), T_PLAIN(test_sums_off), T_PLAIN(test_long_queues),
-                T_PLAIN(test_memory_given_out_anew), T_PLAIN(test_the_cost_of_a_chain), T_PLAIN(test_the_cost_of_parts),
-                T_PLAIN(test_a_race_with_a_chain))
+                T_PLAIN(test_a_writer_of_unknown_length), T_PLAIN(test_replays_race_by_name), T_PLAIN(test_races_off),
+                T_PLAIN(test_against_the_plainest_way), T_PLAIN(test_a_write_behind_a_calls_back),
+                T_PLAIN(test_a_replays_input_written_meanwhile), T_PLAIN(test_pinned_memory_stays_until_the_copy),
+                T_PLAIN(test_enqueued_writers_may_write), T_PLAIN(test_sums_of_long_ranges_look_at_the_ends),
+                T_PLAIN(test_sums_off), T_PLAIN(test_long_queues), T_PLAIN(test_memory_given_out_anew),
+                T_PLAIN(test_the_cost_of_a_chain), T_PLAIN(test_the_cost_of_parts), T_PLAIN(test_a_race_with_a_chain))

@@ -301,6 +301,8 @@ void rondo__sim_leave(rondo__sim_device *device);
 /* What is wrong with [address, address + bytes) as device memory: null when it lies in one live allocation. bytes 0 asks
  * for the address alone. */
 const char *rondo__sim_range_problem(const rondo__sim_device *device, uint64_t address, uint64_t bytes);
+/* Bytes from there to the end of its live allocation; 0 where there is none. */
+uint64_t rondo__sim_range_rest(const rondo__sim_device *device, uint64_t address);
 /* Whether any byte of the range belongs to the device, alive or not. */
 bool rondo__sim_range_is_device(const rondo__sim_device *device, uint64_t address, uint64_t bytes);
 /* Gives back all the memory that is left. */
