@@ -10,9 +10,12 @@
 
 namespace rondo_torch {
 
+// The exception that Python is handling: the object, and the traceback that tells how far it has come.
+class HandledException;
+
 class RondoGraphImpl final : public at::GraphImplInterface {
  public:
-  explicit RondoGraphImpl(const at::GraphImplArgs& args) : keep_(args.keep_graph) {}
+  explicit RondoGraphImpl(const at::GraphImplArgs& args);
   ~RondoGraphImpl() override;
   void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override;
   void capture_end() override;
@@ -25,11 +28,16 @@ class RondoGraphImpl final : public at::GraphImplInterface {
 
  private:
   void create();
-  bool keep_, debug_ = false;
+  rondo_graph_state state() const;
+  void finish(bool keep_nodes);
+  bool keep_, debug_ = false, dumps_ = false;  // dumps_: what is captured now can be dumped
   int device_ = 0;
   uint64_t capture_id_ = 0;  // while it captures
   rondo_graph* graph_ = nullptr;
   std::shared_ptr<NodeList> nodes_;
+  std::string refusal_;  // why the capture was spoilt, in the words of who refused something
+  std::string dropped_;  // why there is nothing to replay, after a capture that came to nothing
+  std::unique_ptr<HandledException> handled_;  // by Python, when the capture began
 };
 
 }  // namespace rondo_torch

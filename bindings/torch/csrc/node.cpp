@@ -12,9 +12,13 @@
 namespace rondo_torch {
 namespace {
 
-// Nodes of captures in progress, by the capture's id.
+// Of captures in progress, by the capture's id.
+struct Capture {
+  std::shared_ptr<NodeList> nodes = std::make_shared<NodeList>();
+  std::string refusal;
+};
 std::mutex g_mutex;
-std::unordered_map<uint64_t, std::shared_ptr<NodeList>> g_captures;
+std::unordered_map<uint64_t, Capture> g_captures;
 std::string g_failure;
 
 int32_t run_kept(const void* context, const uint64_t* words) {
@@ -39,6 +43,13 @@ void launch(rondo_stream* stream, rondo_kernel kernel, const std::vector<rondo_a
   TORCH_CHECK(false, "rondo: ", text, why.empty() ? "" : "\n  ", why);
 }
 
+// Runs nothing: it keeps the nodes of a graph that became part of another.
+struct KeptNodes final : Node {
+  explicit KeptNodes(std::shared_ptr<NodeList> list) : nodes(std::move(list)) {}
+  int32_t run(const uint64_t*) noexcept override { return 0; }
+  std::shared_ptr<NodeList> nodes;
+};
+
 }  // namespace
 
 std::string take_failure() {
@@ -51,13 +62,27 @@ void set_failure(const char* text) {
   g_failure = text;
 }
 
-std::shared_ptr<NodeList> take_nodes(uint64_t capture_id) {
+std::shared_ptr<NodeList> take_nodes(uint64_t capture_id, std::string* refusal) {
   std::lock_guard<std::mutex> lock(g_mutex);
   auto found = g_captures.find(capture_id);
   if (found == g_captures.end()) return nullptr;
-  auto nodes = std::move(found->second);
+  auto nodes = std::move(found->second.nodes);
+  if (refusal) *refusal = std::move(found->second.refusal);
   g_captures.erase(found);
   return nodes;
+}
+
+void keep_in_capture(uint64_t capture_id, std::shared_ptr<NodeList> nodes) {
+  if (!nodes) return;
+  auto kept = std::make_unique<KeptNodes>(std::move(nodes));
+  std::lock_guard<std::mutex> lock(g_mutex);
+  g_captures[capture_id].nodes->push_back(std::move(kept));
+}
+
+void note_refusal(uint64_t capture_id, const std::string& why) {
+  std::lock_guard<std::mutex> lock(g_mutex);
+  std::string& known = g_captures[capture_id].refusal;
+  if (known.empty()) known = why;
 }
 
 void enqueue(int device, std::unique_ptr<Node> node, const std::vector<rondo_argument>& arguments, const char* name) {
@@ -76,9 +101,7 @@ void enqueue(int device, std::unique_ptr<Node> node, const std::vector<rondo_arg
   Node* kept = node.get();
   {
     std::lock_guard<std::mutex> lock(g_mutex);
-    auto& list = g_captures[id];
-    if (!list) list = std::make_shared<NodeList>();
-    list->push_back(std::move(node));
+    g_captures[id].nodes->push_back(std::move(node));
   }
   launch(stream, {run_kept, kept}, arguments, name);
 }

@@ -7,6 +7,7 @@
 #include <rondo/rondo.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace rondo_torch {
@@ -23,8 +24,12 @@ void enqueue(int device, std::unique_ptr<Node> node, const std::vector<rondo_arg
 // The same for a plain function, which needs no node; its words are what it gets.
 void enqueue(int device, rondo_kernel kernel, const std::vector<rondo_argument>& arguments, const char* name);
 
-// What the capture has recorded so far, for the graph to keep.
-std::shared_ptr<NodeList> take_nodes(uint64_t capture_id);
+// What the capture has recorded so far, for the graph to keep; and why it was spoilt, if somebody has noted that.
+std::shared_ptr<NodeList> take_nodes(uint64_t capture_id, std::string* refusal = nullptr);
+// The capture has taken over calls of another graph: their nodes live as long as what it becomes.
+void keep_in_capture(uint64_t capture_id, std::shared_ptr<NodeList> nodes);
+// Why the capture is about to be spoilt. The first reason stays.
+void note_refusal(uint64_t capture_id, const std::string& why);
 
 // Why the last node that failed did: statuses of kernels carry a number only. Of this thread, empties it.
 std::string take_failure();

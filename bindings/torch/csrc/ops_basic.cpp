@@ -38,9 +38,12 @@ rondo_argument argument_of(const at::Tensor& tensor, uint32_t access) {
 
 void refuse_in_capture(int device, const char* what) {
   rondo_stream* stream = current_stream(device);
-  if (!capturing(stream)) return;
+  uint64_t id = 0;
+  if (!capturing(stream, &id)) return;
+  std::string why = std::string(what) + " cannot be captured in a graph: it needs the host at that moment";
+  note_refusal(id, why);
   spoil_capture(stream);
-  TORCH_CHECK(false, "rondo: ", what, " cannot be captured in a graph: it needs the host at that moment");
+  TORCH_CHECK(false, "rondo: ", why);
 }
 
 namespace {

@@ -60,7 +60,8 @@ void set_checkpoint(int index, const std::shared_ptr<Checkpoint>& state, const s
     auto* storage = reinterpret_cast<c10::StorageImpl*>(address);
     void* pointer = storage->_mutable_data_ptr_no_checks().get();
     if (!created.count(pointer)) continue;
-    TORCH_CHECK(!storage->_mutable_data_ptr_no_checks().get_context(), "rondo: a storage of a replay has an owner already");
+    TORCH_CHECK(!storage->_mutable_data_ptr_no_checks().get_context(),
+                "rondo: a storage of a replay has an owner already");
     c10::DataPtr owned(pointer, pointer, deleter_of(index), storage->device());
     (void)storage->set_data_ptr(std::move(owned));
   }
@@ -74,7 +75,7 @@ bool check_live(int index, PoolId pool, const std::set<uint64_t>& expected) {
   return equal;
 }
 
-// Addresses of all devices lie in one space, so the owner is whoever knows the pointer; the current device is asked first.
+// Addresses of all devices lie in one space, so the owner is whoever knows the pointer. The current device is asked first.
 void raw_delete(uint64_t address) {
   auto* pointer = reinterpret_cast<void*>(address);
   int first = current_device();

@@ -32,8 +32,7 @@ def graph_pool_handle():
 
 
 def memory_snapshot(mempool_id=None):
-    """Segments of all devices with their blocks, as dictionaries with PyTorch's field names; those of one pool, if it is
-    given."""
+    """Segments of all devices with their blocks, as dictionaries with PyTorch's field names; or those of one pool."""
     segments = []
     for index in range(_C.device_count()):
         for segment in json.loads(_C.memory_snapshot(index))["segments"]:

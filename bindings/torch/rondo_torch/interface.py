@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device as Dynamo and Inductor see it: RondoInterface, with the graph operations nested in it.
 
-PyTorch's DeviceInterface has neither a capability bit nor graph operations nor default generators yet. The base classes
-here have the defaults that such an interface has (not capable, not implemented, allocator cached, no snapshot, nothing to
-prepare), so that a device of one's own, an attached one and the device-neutral Inductor share one contract. Where PyTorch
-has them, its own are the base.
+PyTorch's DeviceInterface has neither a capability bit nor graph operations nor default generators yet. The base
+classes here have the defaults that such an interface has (not capable, not implemented, allocator cached, no snapshot,
+nothing to prepare), so that a device of one's own, an attached one and the device-neutral Inductor share one contract.
+Where PyTorch has them, its own are the base.
 
 Importing this imports Dynamo, which takes a second: nothing imports it before somebody compiles.
 """
@@ -80,7 +80,7 @@ class _GraphOps:
     @staticmethod
     @contextlib.contextmanager
     def capture_context(graph, stream, pool=None, capture_error_mode="thread_local"):
-        """A graph of `make_graph` has its pool and its mode since it was made; others are told here by who overrides this."""
+        """A graph of `make_graph` has its pool and its mode since it was made; who makes others overrides this."""
         with stream, graph:
             yield
 
@@ -158,7 +158,8 @@ class RondoInterface(GraphInterface):
 
     @staticmethod
     def _set_stream_by_id(stream_id, device_index, device_type):
-        torch.accelerator.set_stream(torch.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type))
+        stream = torch.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type)
+        torch.accelerator.set_stream(stream)
 
     @classmethod
     def get_device_properties(cls, device=None):
@@ -175,8 +176,8 @@ class RondoInterface(GraphInterface):
 
     @staticmethod
     def get_cpp_device_options(aot_mode=False, compile_only=False):
-        """Definitions, include folders, compiler flags, linker flags, library folders, libraries, others: kernels are plain
-        C++ for the host."""
+        """Definitions, include folders, compiler flags, linker flags, library folders, libraries, others: kernels are
+        plain C++ for the host."""
         return [], [], [], [], [], [], []
 
     @classmethod
@@ -234,7 +235,7 @@ class RondoInterface(GraphInterface):
 
 
 def register():
-    """Makes the interface known to Dynamo, for the type and for each device. Again: nothing. Returns whether it is in place."""
+    """Makes the interface known to Dynamo, for the type and for each device; once. Returns whether it is in place."""
     for name in ("rondo", *(f"rondo:{index}" for index in range(_C.device_count()))):
         if stock.device_interfaces.get(name) is not RondoInterface:
             stock.register_interface_for_device(name, RondoInterface)
@@ -252,8 +253,8 @@ def interface_of(device_type):
 
 
 def is_graph_capture_supported(device_type):
-    """Whether devices of the type can capture graphs. CUDA has a path of its own beside the registry, so it can; what the
-    interface says is asked first, then the registry."""
+    """Whether devices of the type can capture graphs: what their interface says, else what the registry does. CUDA has a
+    path of its own beside the registry, so it can."""
     interface = interface_of(device_type)
     says = getattr(interface, "is_graph_capture_supported", None)
     if says is not None and getattr(says, "__func__", None) is not _default_capability:
