@@ -123,10 +123,20 @@ static bool fixture_goes_last(const conf_object *object) {
     return object->kind == CONF_HOST || object->kind == CONF_PINNED || object->kind == CONF_KERNEL;
 }
 
+/* Where a test gave its device away and failed, the device goes with the last stream: what is freed through the device
+ * goes before, when nothing is on its way any more. */
+static void fixture_wait(const conf *t) {
+    for (size_t i = 0; i < t->object_count; ++i)
+        if (t->objects[i].kind == CONF_STREAM)
+            rondo_status_release(rondo_stream_synchronize((rondo_stream *)t->objects[i].pointer));
+}
+
 void conf_release_all(conf *t) {
-    for (int last = 0; last < 2; ++last)
+    int late = t->device ? 1 : 0;
+    if (!t->device) fixture_wait(t);
+    for (int pass = 0; pass < 2; ++pass)
         for (size_t i = t->object_count; i-- > 0;)
-            if (fixture_goes_last(&t->objects[i]) == (last == 1)) fixture_release(&t->objects[i]);
+            if (fixture_goes_last(&t->objects[i]) == (pass == late)) fixture_release(&t->objects[i]);
     t->object_count = 0;
     memset(t->kernels, 0, sizeof t->kernels);
 }
