@@ -175,8 +175,20 @@ def empty_cache():
     torch.accelerator.empty_cache()
 
 
+class _Module(types.ModuleType):
+    """Inductor's part is imported when Inductor asks for it, and not before: it takes seconds."""
+
+    def __getattr__(self, name):
+        if name not in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"):
+            raise AttributeError(f"module 'torch.rondo' has no attribute {name!r}")
+        from . import inductor
+
+        inductor.install()
+        return getattr(inductor, name)
+
+
 def install():
-    module = types.ModuleType("torch.rondo", __doc__)
+    module = _Module("torch.rondo", __doc__)
     for name, value in globals().items():
         if name not in ("atexit", "sys", "time", "types", "torch", "install", "annotations"):
             if not name.startswith("__"):

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile for the device: Inductor's C++ kernels, enqueued on the device's streams.
+
+Imported when Inductor asks the device's module for its code generators, never by `import torch`: it brings Inductor in.
+"""
+import importlib
+import threading
+import types
+
+from .. import config, patches
+from . import hooks
+
+# What Inductor asks of `torch.rondo`; install() sets them. Inductor registers by itself what it finds there, without
+# the pass that keys its caches, unless one is missing: so one stays None, and what install() registers stays.
+Scheduling = PythonWrapperCodegen = CppWrapperCodegen = WrapperFxCodegen = None
+
+IMPORT = "inductor.import"
+
+_lock = threading.RLock()
+_state = types.SimpleNamespace(registered=False)
+
+
+def _refuse(*_arguments, **_options):
+    raise NotImplementedError(
+        f"rondo: torch.compile is off for this device, since PyTorch has moved what it needs: {why_off()}")
+
+
+def _register():
+    global Scheduling, PythonWrapperCodegen, WrapperFxCodegen
+    from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
+
+    try:
+        from . import caches, codegen, scheduling
+    except (ImportError, AttributeError, TypeError) as error:  # the CPU's functions must go on compiling
+        patches.refused[IMPORT] = f"{type(error).__name__}: {error}"
+        register_backend_for_device("rondo", _refuse, types.SimpleNamespace(create=_refuse, supports_caching=False))
+        return
+    Scheduling, PythonWrapperCodegen = scheduling.Scheduling, codegen.PythonWrapperCodegen
+    WrapperFxCodegen = codegen.FxWrapperCodegen
+    register_device_op_overrides("rondo", codegen.OpOverrides())
+    register_backend_for_device("rondo", Scheduling, PythonWrapperCodegen, codegen.CppWrapperCodegen, WrapperFxCodegen,
+                                device_custom_pass=caches.KEY)
+
+
+def _others():
+    """The device's interface for Dynamo, and the manager of graphs that is chosen."""
+    modules = ["interface"] + {"rondo": ["gates", "trees"], "upstream": ["upstream"], "off": []}[config.trees]
+    for name in modules:
+        try:
+            module = importlib.import_module(f"rondo_torch.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"rondo_torch.{name}":
+                raise
+            continue
+        (module.register if name == "interface" else module.install)()
+
+
+def install():
+    """Registers everything, once. Whether torch.compile works on the device: `why_off()` says why it does not."""
+    with _lock:
+        if not _state.registered:
+            hooks.install()
+            _register()
+            _state.registered = True
+        _others()
+        return not why_off()
+
+
+def why_off():
+    """Why torch.compile is off for the device, or "". It is where PyTorch has moved what the generated code needs."""
+    return "; ".join(f"{name}: {patches.refused[name]}" for name in (IMPORT, *hooks.NAMES) if name in patches.refused)
+
+
+def refuse_if_off():
+    if why_off():
+        _refuse()
