@@ -3,10 +3,11 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 
+#include "ops.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -30,17 +31,17 @@ int32_t run_once(const void* context, const uint64_t* words) {
   return node->run(words);
 }
 
-void launch(rondo_stream* stream, rondo_kernel kernel, const std::vector<rondo_argument>& arguments, const char* name) {
+rondo_status try_launch(rondo_stream* stream, rondo_kernel kernel, Arguments arguments, const char* name) {
   rondo_call call = RONDO_CALL_INIT;
   call.kernel = kernel;
   call.arguments = arguments.data();
   call.argument_count = static_cast<uint32_t>(arguments.size());
   call.name = name;
-  rondo_status status = rondo_stream_launch(stream, &call);
-  if (!status) return;
-  std::string why = take_failure();
-  std::string text = text_of(status);
-  TORCH_CHECK(false, "rondo: ", text, why.empty() ? "" : "\n  ", why);
+  return rondo_stream_launch(stream, &call);
+}
+
+void launch(rondo_stream* stream, rondo_kernel kernel, Arguments arguments, const char* name) {
+  check(try_launch(stream, kernel, arguments, name));
 }
 
 // Runs nothing: it keeps the nodes of a graph that became part of another.
@@ -50,7 +51,72 @@ struct KeptNodes final : Node {
   std::shared_ptr<NodeList> nodes;
 };
 
+// A node with more words than a call has. Calls before the node's own bring the words that have no place in it; so each
+// memory is named to Rondo in a call, and a replay that binds other addresses brings those.
+struct WideNode final : Node {
+  struct Part final : Node {
+    std::vector<uint64_t>* into = nullptr;
+    size_t first = 0, count = 0;
+    int32_t run(const uint64_t* words) noexcept override {
+      std::copy(words, words + count, into->begin() + static_cast<ptrdiff_t>(first));
+      return 0;
+    }
+  };
+  std::unique_ptr<Node> inner;
+  std::vector<uint64_t> words;
+  std::vector<std::unique_ptr<Part>> parts;
+  int32_t run(const uint64_t*) noexcept override { return inner->run(words.data()); }
+};
+
+void enqueue_wide(int device, std::unique_ptr<Node> node, Arguments arguments, const char* name) {
+  auto wide = std::make_unique<WideNode>();
+  wide->inner = std::move(node);
+  wide->words.resize(arguments.size());
+  rondo_stream* stream = current_stream(device);
+  WideNode* kept = wide.get();
+  uint64_t id = 0;
+  bool recorded = capturing(stream, &id);
+  for (size_t first = 0; first < arguments.size(); first += RONDO_ARGUMENT_MAX) {
+    auto part = std::make_unique<WideNode::Part>();
+    part->into = &wide->words;
+    part->first = first;
+    part->count = std::min<size_t>(RONDO_ARGUMENT_MAX, arguments.size() - first);
+    kept->parts.push_back(std::move(part));
+  }
+  if (recorded) {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    g_captures[id].nodes->push_back(std::move(wide));
+  }
+  try {
+    for (const auto& part : kept->parts) {
+      launch(stream, {run_kept, part.get()}, arguments.slice(part->first, part->count), name);
+    }
+    bool last = !recorded && !runs_at_once(device);
+    launch(stream, {last ? run_once : run_kept, kept}, {}, name);
+    if (last) (void)wide.release();
+  } catch (...) {
+    // Parts may be waiting to run: what they write to has to stay.
+    if (!recorded && !runs_at_once(device)) (void)wide.release();
+    throw;
+  }
+}
+
 }  // namespace
+
+int32_t AtenNode::run(const uint64_t* words) noexcept {
+  try {
+    BelowEverything guard;
+    work(words);
+    return 0;
+  } catch (const c10::Error& error) {
+    thrown = std::current_exception();
+    set_failure((std::string(title()) + ": " + error.what_without_backtrace()).c_str());
+  } catch (const std::exception& error) {
+    thrown = std::current_exception();
+    set_failure((std::string(title()) + ": " + error.what()).c_str());
+  }
+  return 1;
+}
 
 std::string take_failure() {
   std::lock_guard<std::mutex> lock(g_mutex);
@@ -85,12 +151,24 @@ void note_refusal(uint64_t capture_id, const std::string& why) {
   if (known.empty()) known = why;
 }
 
-void enqueue(int device, std::unique_ptr<Node> node, const std::vector<rondo_argument>& arguments, const char* name) {
+bool runs_at_once(int device) { return runs_inline(device) && !capturing(current_stream(device)); }
+
+void run_now(int device, AtenNode& node, Arguments arguments, const char* name) {
+  TORCH_INTERNAL_ASSERT(arguments.size() <= RONDO_ARGUMENT_MAX);
+  rondo_status status = try_launch(current_stream(device), {run_kept, &node}, arguments, name);
+  if (!status) return;
+  if (!node.thrown) check(status);
+  rondo_status_release(status);
+  (void)take_failure();
+  std::rethrow_exception(node.thrown);
+}
+
+void enqueue(int device, std::unique_ptr<Node> node, Arguments arguments, const char* name) {
+  if (arguments.size() > RONDO_ARGUMENT_MAX) return enqueue_wide(device, std::move(node), arguments, name);
   rondo_stream* stream = current_stream(device);
   uint64_t id = 0;
   if (!capturing(stream, &id)) {
-    const rondo_device_properties* properties = rondo_device_info(rondo_torch::device(device));
-    if (properties->capabilities & RONDO_DEVICE_INLINE) {
+    if (runs_inline(device)) {
       launch(stream, {run_kept, node.get()}, arguments, name);  // it has run when this returns
       return;
     }
@@ -106,7 +184,7 @@ void enqueue(int device, std::unique_ptr<Node> node, const std::vector<rondo_arg
   launch(stream, {run_kept, kept}, arguments, name);
 }
 
-void enqueue(int device, rondo_kernel kernel, const std::vector<rondo_argument>& arguments, const char* name) {
+void enqueue(int device, rondo_kernel kernel, Arguments arguments, const char* name) {
   launch(current_stream(device), kernel, arguments, name);
 }
 

@@ -60,25 +60,20 @@ at::Tensor& bernoulli_tensor(at::Tensor& self, const at::Tensor& p, Given given)
 }
 
 // Two words of 32 bits a number, low one first, brought into [from, from + range); range 0: all 64 bits.
-struct IntegersNode final : Node {
+struct IntegersNode final : AtenNode {
+  const char* title() const override { return "aten::random_"; }
   TensorShape to;
   int64_t count = 0, from = 0;
   uint64_t range = 0;
-  int32_t run(const uint64_t* words) noexcept override {
-    try {
-      const auto* bits = reinterpret_cast<const uint64_t*>(words[1]);
-      at::Tensor numbers = at::empty({count}, at::kLong);
-      auto* out = numbers.mutable_data_ptr<int64_t>();
-      for (int64_t i = 0; i < count; i++) {
-        uint64_t number = range ? bits[i] % range : bits[i];
-        out[i] = static_cast<int64_t>(static_cast<uint64_t>(from) + number);
-      }
-      host_view(to, words[0]).copy_(numbers.view(to.sizes));
-      return 0;
-    } catch (const std::exception& error) {
-      set_failure(error.what());
-      return 1;
+  void work(const uint64_t* words) override {
+    const auto* bits = reinterpret_cast<const uint64_t*>(words[1]);
+    at::Tensor numbers = at::empty({count}, at::kLong);
+    auto* out = numbers.mutable_data_ptr<int64_t>();
+    for (int64_t i = 0; i < count; i++) {
+      uint64_t number = range ? bits[i] % range : bits[i];
+      out[i] = static_cast<int64_t>(static_cast<uint64_t>(from) + number);
     }
+    host_view(to, words[0]).copy_(numbers.view(to.sizes));
   }
 };
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "node.hpp"
+
 namespace rondo_torch {
 namespace {
 
@@ -21,6 +23,7 @@ void write_line(void*, rondo_log_level level, const char* text) {
 struct Device {
   std::once_flag opened;
   rondo_device* handle = nullptr;
+  bool runs_inline = false;
   std::mutex mutex;                     // streams
   std::vector<rondo_stream*> streams;   // by id; [0] is the default one, borrowed
   std::atomic<size_t> next_pooled{0};
@@ -69,6 +72,7 @@ Device& opened(int index) {
     std::string name = std::string(world().backend) + ":" + std::to_string(index);
     const char* settings = std::getenv("RONDO_TORCH_SETTINGS");
     check(rondo_device_open(world().instance, name.c_str(), settings, &device.handle));
+    device.runs_inline = (rondo_device_info(device.handle)->capabilities & RONDO_DEVICE_INLINE) != 0;
     device.streams.push_back(rondo_stream_default(device.handle));
   });
   return device;
@@ -98,6 +102,10 @@ void check(rondo_status status) {
   if (!status) return;
   rondo_code code = rondo_status_code(status);
   std::string text = "rondo: " + text_of(status);
+  if (code == RONDO_CODE_KERNEL_FAILED) {
+    std::string why = take_failure();
+    if (!why.empty()) text += "\n  " + why;
+  }
   if (code == RONDO_CODE_OUT_OF_MEMORY) TORCH_CHECK_WITH(OutOfMemoryError, false, text);
   if (code == RONDO_CODE_UNSUPPORTED) TORCH_CHECK_NOT_IMPLEMENTED(false, text);
   TORCH_CHECK(false, text);
@@ -115,6 +123,7 @@ int device_count() noexcept {
 }
 
 rondo_device* device(int index) { return opened(index).handle; }
+bool runs_inline(int index) { return opened(index).runs_inline; }
 
 int index_of(c10::Device device) { return device.index() < 0 ? current_device() : device.index(); }
 

@@ -25,6 +25,8 @@ rondo_instance* instance();
 int device_count() noexcept;
 // Throws for an index that is none.
 rondo_device* device(int index);
+// Its calls have run when they return.
+bool runs_inline(int index);
 // -1 stands for the current one.
 int index_of(c10::Device device);
 
