@@ -105,7 +105,10 @@ void RondoGraphImpl::capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode m
   dumps_ = debug_ || keep_;
   auto handled = std::make_unique<HandledException>();
   rondo_stream* stream = stream_of(index, id);
-  check(rondo_graph_capture_begin(graph_, stream, {pool.first, pool.second}, static_cast<rondo_capture_mode>(mode)));
+  {
+    std::lock_guard<std::mutex> gate(capture_gate(index));
+    check(rondo_graph_capture_begin(graph_, stream, {pool.first, pool.second}, static_cast<rondo_capture_mode>(mode)));
+  }
   handled_ = std::move(handled);
   dropped_.clear();
   (void)capturing(stream, &capture_id_);
@@ -135,8 +138,8 @@ void RondoGraphImpl::capture_end() {
 
 void RondoGraphImpl::instantiate() {
   need_capture("instantiate", state(), dropped_);
-  TORCH_CHECK(keep_, "rondo: capture_end() has instantiated the graph; only one made with keep_graph=True is instantiated "
-              "again");
+  TORCH_CHECK(keep_, "rondo: capture_end() has instantiated the graph; only one made with keep_graph=True is "
+              "instantiated again");
   check(rondo_graph_instantiate(graph_));
 }
 
@@ -171,8 +174,8 @@ void RondoGraphImpl::enable_debug_mode() { debug_ = true; }
 
 void RondoGraphImpl::debug_dump(const std::string& path) {
   need_capture("debug_dump", state(), dropped_);
-  TORCH_CHECK(dumps_, "rondo: debug_dump() has nothing to show: call enable_debug_mode() before the capture, or make the "
-              "graph with keep_graph=True");
+  TORCH_CHECK(dumps_, "rondo: debug_dump() has nothing to show: call enable_debug_mode() before the capture, or make "
+              "the graph with keep_graph=True");
   check(rondo_graph_debug_dump(graph_, path.c_str()));
 }
 

@@ -75,7 +75,7 @@ bool check_live(int index, PoolId pool, const std::set<uint64_t>& expected) {
   return equal;
 }
 
-// Addresses of all devices lie in one space, so the owner is whoever knows the pointer. The current device is asked first.
+// Addresses of all devices lie in one space, so the owner is whoever knows the pointer. The current device goes first.
 void raw_delete(uint64_t address) {
   auto* pointer = reinterpret_cast<void*>(address);
   int first = current_device();

@@ -25,6 +25,7 @@ struct Device {
   rondo_device* handle = nullptr;
   bool runs_inline = false;
   std::mutex mutex;                     // streams
+  std::mutex gate;                      // see capture_gate
   std::vector<rondo_stream*> streams;   // by id; [0] is the default one, borrowed
   std::atomic<size_t> next_pooled{0};
 };
@@ -179,6 +180,8 @@ void spoil_capture(rondo_stream* stream) {
   if (capturing(stream)) rondo_status_release(rondo_stream_synchronize(stream));
 }
 
+std::mutex& capture_gate(int index) { return at(index).gate; }
+
 void synchronize(int index) {
   Device& device = opened(index);
   size_t count = 0;
@@ -189,6 +192,7 @@ void synchronize(int index) {
   TORCH_CHECK(!capturing(current_stream(index)), "rondo: the device cannot be waited for while the current stream captures");
   for (size_t i = 0; i < count; i++) {
     rondo_stream* stream = stream_of(index, static_cast<StreamId>(i));
+    std::lock_guard<std::mutex> gate(device.gate);
     if (!capturing(stream)) check(rondo_stream_synchronize(stream));
   }
 }

@@ -7,6 +7,7 @@
 #include <c10/core/Stream.h>
 #include <rondo/rondo.h>
 
+#include <mutex>
 #include <string>
 
 namespace rondo_torch {
@@ -49,4 +50,6 @@ bool capturing(rondo_stream* stream, uint64_t* id = nullptr);
 void spoil_capture(rondo_stream* stream);
 
 void synchronize(int device);
+// Held while a capture begins, so that nobody who waits for the whole device meets a stream that has just begun one.
+std::mutex& capture_gate(int device);
 }  // namespace rondo_torch

@@ -8,7 +8,7 @@ import types
 import torch
 
 from . import _C
-from .graphs import graph_pool_handle, memory_snapshot
+from .graphs import RondoGraph, graph, graph_pool_handle, make_graphed_callables, memory_snapshot
 from .graphs import install as _install_graphs
 
 
@@ -106,7 +106,7 @@ def stream(stream):
 
 
 def is_current_stream_capturing():
-    return current_stream().is_capturing
+    return current_stream().is_capturing()
 
 
 def default_generators():

@@ -233,6 +233,18 @@ class RondoInterface(GraphInterface):
         def prepare_for_capture():
             return contextlib.nullcontext()
 
+        @staticmethod
+        def create_graph():
+            return graphs.RondoGraph()
+
+        @staticmethod
+        def capture_context(graph, stream, pool=None, capture_error_mode="thread_local"):
+            """For graphs of `make_graph` and of `create_graph`. Without a pool: the one that a graph of `make_graph`
+            has, else one of the graph's own."""
+            if pool is None:
+                pool = getattr(graph, "graph_pool", None)
+            return graphs.graph(graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
+
 
 def register():
     """Makes the interface known to Dynamo, for the type and for each device; once. Returns whether it is in place."""
@@ -253,8 +265,8 @@ def interface_of(device_type):
 
 
 def is_graph_capture_supported(device_type):
-    """Whether devices of the type can capture graphs: what their interface says, else what the registry does. CUDA has a
-    path of its own beside the registry, so it can."""
+    """Whether devices of the type can capture graphs: what their interface says, else what the registry does. CUDA
+    has a path of its own beside the registry, so it can."""
     interface = interface_of(device_type)
     says = getattr(interface, "is_graph_capture_supported", None)
     if says is not None and getattr(says, "__func__", None) is not _default_capability:
