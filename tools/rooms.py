@@ -29,6 +29,7 @@ ROOMS = {
     "kernels/ref": (7, ""),
     "backends/cpu": (7, ""),
     "backends/sim": (7, ""),
+    "simulators/acl": (7, ""),
     "cli": (8, ""),
     "conformance": (8, ""),
     "tests": (8, ""),
@@ -45,6 +46,9 @@ BESIDE = {"cli": {"conformance"}}
 # Libraries beyond the C library and POSIX.
 LIBRARIES = {"cjson/cJSON.h": ("cli", "bench", "tests"), "cmocka.h": ("tests",), "xxhash.h": ("src", "cli"),
              "valgrind/memcheck.h": ("tests",)}
+# Of the simulated vendor library, which knows nothing of Rondo: programs written for the vendor's.
+LIBRARIES.update({name: ("simulators", "examples", "tests") for name in (
+    "acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "acl/acl_mdl.h", "acl_simulator.h")})
 SYSTEM = set("""assert.h complex.h ctype.h errno.h float.h inttypes.h limits.h math.h setjmp.h signal.h stdalign.h
 stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h
 dirent.h dlfcn.h elf.h fcntl.h ftw.h poll.h pthread.h sched.h semaphore.h unistd.h getopt.h

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Captures: what reaches the stream becomes a task of a graph instead of running. Begin, end, and what is said of it. */
+#include "sim.h"
+
+#define CAPTURE_UNSUPPORTED (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)
+
+void sim_invalidate(sim_model *model, aclError error) {
+    if (model->status != SIM_STATUS_CAPTURING) return;
+    model->status = SIM_STATUS_INVALIDATED;
+    (void)snprintf(model->cause, sizeof model->cause, "%s answered %d", sim_call_name(), error);
+}
+
+aclError sim_illegal(sim_model *model, aclError error) {
+    if (sim.settings.strict) sim_invalidate(model, error);
+    return error;
+}
+
+void sim_capture_detach(sim_model *model) {
+    for (sim_stream *stream = model->context->streams; stream; stream = stream->next)
+        if (stream->model == model) stream->model = NULL;
+    for (sim_event *event = model->context->events; event; event = event->next) {
+        if (event->model != model) continue;
+        event->model = NULL;
+        event->record = NULL;
+    }
+    model->origin = NULL;
+}
+
+static aclError capture_start(sim_model *model, sim_stream *stream, aclmdlRICaptureMode mode) {
+    model->mode = mode;
+    model->thread = pthread_self();
+    model->status = SIM_STATUS_CAPTURING;
+    SIM_CHECK(sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL));
+    model->origin = stream;
+    return ACL_SUCCESS;
+}
+
+static aclError capture_check(aclrtStream handle, aclmdlRICaptureMode mode, sim_stream **out_stream) {
+    if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the default stream cannot be captured: make one");
+    if ((unsigned)mode > ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%d is no capture mode (0 to 2 are)", (int)mode);
+    SIM_CHECK(sim_stream_of(handle, out_stream));
+    sim_stream *stream = *out_stream;
+    SIM_CHECK(sim_stream_not_captured(stream, "beginning another capture"));
+    if (stream->is_default)
+        return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, "the default stream cannot be captured: make one");
+    if (stream->flags & CAPTURE_UNSUPPORTED)
+        return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d has flags 0x%x: such streams are not captured",
+                        stream->id, stream->flags);
+    if (stream->updating)
+        return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "stream %d updates a task group", stream->id);
+    return ACL_SUCCESS;
+}
+
+aclError aclmdlRICaptureBegin(aclrtStream handle, aclmdlRICaptureMode mode) {
+    SIM_BEGIN(aclmdlRICaptureBegin);
+    sim_lock();
+    sim_stream *stream = NULL;
+    sim_model *model = NULL;
+    aclError error = capture_check(handle, mode, &stream);
+    if (!error) error = sim_model_make(stream->context, &model);
+    if (!error) error = capture_start(model, stream, mode);
+    if (error && model) sim_model_free(model);
+    return sim_leave(error);
+}
+
+aclError aclmdlRICaptureToModelRIBegin(aclrtStream handle, aclmdlRI modelRI, aclmdlRICaptureMode mode) {
+    SIM_BEGIN(aclmdlRICaptureToModelRIBegin);
+    sim_lock();
+    sim_stream *stream = NULL;
+    sim_model *model = sim_object_find(modelRI, SIM_MODEL);
+    aclError error = capture_check(handle, mode, &stream);
+    if (!error && (!model || !model->parent))
+        error = sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "it is no graph inside of another");
+    if (!error && (!model->unfinished || model->status == SIM_STATUS_CAPTURING))
+        error = sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "the graph was captured, or is being captured");
+    if (!error) error = capture_start(model, stream, mode);
+    return sim_leave(error);
+}
+
+static int capture_status(const sim_model *model) {
+    if (!model || model->built) return ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    return model->status == SIM_STATUS_INVALIDATED ? ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED
+                                                   : ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
+}
+
+aclError aclmdlRICaptureGetInfo(aclrtStream handle, aclmdlRICaptureStatus *status, aclmdlRI *modelRI) {
+    SIM_BEGIN(aclmdlRICaptureGetInfo);
+    if (!status && !modelRI) return sim_fail(ACL_ERROR_INVALID_PARAM, "both pointers are null");
+    sim_lock();
+    sim_stream *stream = NULL;
+    aclError error = sim_stream_of(handle, &stream);
+    if (error) return sim_leave(error);
+    int now = capture_status(stream->model);
+    if (status) *status = (aclmdlRICaptureStatus)now;
+    if (modelRI) *modelRI = now == ACL_MODEL_RI_CAPTURE_STATUS_NONE ? NULL : stream->model;
+    return sim_leave(ACL_SUCCESS);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- end */
+
+static bool capture_has_unfinished(const sim_model *model) {
+    for (const sim_model *other = model->context->models; other; other = other->next)
+        if (other->parent == model && other->unfinished) return true;
+    return false;
+}
+
+static aclError capture_take_notify(sim_model *model) {
+    sim_device *device = &sim.devices[model->context->device];
+    if (device->notifies >= sim.settings.notifies)
+        return sim_fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE,
+                        "all %lld notify ids of device %d are in use: each graph keeps one",
+                        (long long)sim.settings.notifies, model->context->device);
+    device->notifies++;
+    model->notifies++;
+    return ACL_SUCCESS;
+}
+
+/* In this order. Each failure ends the capture. */
+static aclError capture_judge(sim_model *model) {
+    if (!pthread_equal(model->thread, pthread_self()) && model->mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
+        return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD,
+                        "another thread began the capture, and it is not RELAXED: it is dropped");
+    if (model->status == SIM_STATUS_INVALIDATED)
+        return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture was broken: %.300s", model->cause);
+    if (capture_has_unfinished(model))
+        return sim_fail(ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING, "a graph of a condition was not captured yet");
+    if (model->open_group)
+        return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "a task group is open: aclmdlRICaptureTaskGrpEnd");
+    SIM_CHECK(sim_fork_check(model));
+    return capture_take_notify(model);
+}
+
+static aclError capture_finish(sim_model *model, aclmdlRI *out) {
+    aclError error = capture_judge(model);
+    if (!error) error = sim_model_prepare(model);
+    sim_capture_detach(model);
+    if (error) {
+        sim_model_free(model);
+        return error;
+    }
+    model->status = SIM_STATUS_READY;
+    model->unfinished = false;
+    if (out) *out = model;
+    return ACL_SUCCESS;
+}
+
+aclError aclmdlRICaptureEnd(aclrtStream handle, aclmdlRI *modelRI) {
+    SIM_BEGIN(aclmdlRICaptureEnd);
+    sim_lock();
+    if (modelRI) *modelRI = NULL;
+    sim_stream *stream = NULL;
+    aclError error = sim_stream_of(handle, &stream);
+    if (error) return sim_leave(error);
+    sim_model *model = stream->model;
+    if (!model || model->built)
+        return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "stream %d is not captured", stream->id));
+    if (model->origin != stream)
+        return sim_leave(sim_illegal(model, sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
+                                                     "stream %d joined the capture: it ends on stream %d, and goes on",
+                                                     stream->id, model->origin->id)));
+    if (!modelRI && !model->parent) return sim_leave(sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null"));
+    return sim_leave(capture_finish(model, modelRI));
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of the host in a stream: run by the stream's own worker, which holds up what comes behind, or handed to a thread
+ * of the program that asks for reports. */
+#include "sim.h"
+
+typedef struct host_report {
+    struct host_report *next;
+    uint64_t thread;
+    aclrtCallback function;
+    void *argument;
+    bool *done; /* of who waits for it; null: nobody does */
+} host_report;
+
+static host_report *host_reports;
+
+static aclError host_submit(aclrtStream handle, sim_task *task) {
+    sim_stream *stream = NULL;
+    aclError error = task ? sim_stream_of(handle, &stream) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    if (!error && task->kind == SIM_CALLBACK) {
+        if (stream->model)
+            error = sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "callbacks cannot be captured: aclrtLaunchHostFunc can");
+        else if (!stream->subscriber)
+            error = sim_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread subscribed to stream %d", stream->id);
+        task->as.callback.thread = stream->subscriber;
+    }
+    if (!error) return sim_submit(stream, task);
+    sim_task_free(task);
+    return error;
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
+    SIM_BEGIN(aclrtLaunchHostFunc);
+    if (!fn) return sim_fail(ACL_ERROR_INVALID_PARAM, "fn is null");
+    sim_lock();
+    sim_task *task = sim_task_make(SIM_HOST);
+    if (task) {
+        task->as.host.function = fn;
+        task->as.host.argument = args;
+    }
+    return sim_leave(host_submit(stream, task));
+}
+
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream handle) {
+    SIM_BEGIN(aclrtSubscribeReport);
+    sim_lock();
+    sim_stream *stream = NULL;
+    aclError error = sim_stream_of(handle, &stream);
+    if (!error && stream->subscriber)
+        error = sim_fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, "stream %d has a thread already", stream->id);
+    if (!error && !threadId) error = sim_fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "0 is no thread");
+    if (!error) stream->subscriber = threadId;
+    return sim_leave(error);
+}
+
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream handle) {
+    SIM_BEGIN(aclrtUnSubscribeReport);
+    sim_lock();
+    sim_stream *stream = NULL;
+    aclError error = sim_stream_of(handle, &stream);
+    if (!error && (!stream->subscriber || stream->subscriber != threadId))
+        error = sim_fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, "the thread is not subscribed to stream %d", stream->id);
+    if (!error) stream->subscriber = 0;
+    return sim_leave(error);
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
+    SIM_BEGIN(aclrtLaunchCallback);
+    if (!fn) return sim_fail(ACL_ERROR_INVALID_PARAM, "fn is null");
+    if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%d is no way to block", (int)blockType);
+    sim_lock();
+    sim_task *task = sim_task_make(SIM_CALLBACK);
+    if (task) {
+        task->as.callback.function = fn;
+        task->as.callback.argument = userData;
+        task->as.callback.block = blockType == ACL_CALLBACK_BLOCK;
+    }
+    return sim_leave(host_submit(stream, task));
+}
+
+void sim_callback_deliver(sim_task *task) {
+    host_report *report = malloc(sizeof *report);
+    if (!report) return;
+    bool done = false;
+    *report = (host_report){NULL, task->as.callback.thread, task->as.callback.function, task->as.callback.argument,
+                            task->as.callback.block ? &done : NULL};
+    host_report **end = &host_reports;
+    while (*end) end = &(*end)->next;
+    *end = report;
+    sim_changed();
+    while (task->as.callback.block && !done) (void)sim_wait_changed(NULL);
+}
+
+static host_report *host_take(uint64_t thread) {
+    for (host_report **link = &host_reports; *link; link = &(*link)->next) {
+        host_report *report = *link;
+        if (report->thread != thread) continue;
+        *link = report->next;
+        return report;
+    }
+    return NULL;
+}
+
+aclError aclrtProcessReport(int32_t timeout) {
+    SIM_BEGIN(aclrtProcessReport);
+    SIM_CHECK(sim_check_timeout(timeout));
+    uint64_t self = (uint64_t)pthread_self();
+    struct timespec deadline;
+    if (timeout > 0) sim_deadline(timeout, &deadline);
+    sim_lock();
+    host_report *report = host_take(self);
+    while (!report && sim_wait_changed(timeout > 0 ? &deadline : NULL)) report = host_take(self);
+    if (!report) return sim_leave(sim_fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no report in %d ms", timeout));
+    sim_unlock();
+    report->function(report->argument);
+    sim_lock();
+    if (report->done) *report->done = true;
+    free(report);
+    sim_changed();
+    return sim_leave(ACL_SUCCESS);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel's arguments, and the ways in which they are handed over: in device memory, in host memory with addresses to be
+ * filled in, one by one into a handle, as an array of pointers. */
+#include "sim.h"
+
+sim_arguments *sim_arguments_make(const sim_function *function, uint32_t blocks, size_t size) {
+    sim_arguments *arguments = size < SIZE_MAX / 2 ? sim_allocate(sizeof *arguments + size) : NULL;
+    if (!arguments) return NULL;
+    arguments->function = function;
+    arguments->blocks = blocks;
+    arguments->size = size;
+    return arguments;
+}
+
+void sim_arguments_free_all(sim_arguments *first) {
+    while (first) {
+        sim_arguments *next = first->next;
+        free(first);
+        first = next;
+    }
+}
+
+bool sim_arguments_stale(const sim_arguments *a, char *text) {
+    uint64_t word = 0;
+    char why[SIM_TEXT] = "";
+    const void *bytes = a->device ? a->device : a->bytes;
+    bool stale = a->device && sim_memory_bad(a->device, a->size, why, sizeof why);
+    if (!stale && sim_memory_stale_word(bytes, a->size, &word)) {
+        stale = true;
+        (void)snprintf(why, sizeof why, "argument 0x%llx lies in memory that was freed", (unsigned long long)word);
+    }
+    if (stale) (void)snprintf(text, SIM_TEXT, "kernel '%s': address out of range: %.300s", a->function->name, why);
+    return stale;
+}
+
+static bool launch_is_stale(const sim_arguments *a, char *text) {
+    sim_lock();
+    bool stale = sim_arguments_stale(a, text);
+    sim_unlock();
+    return stale;
+}
+
+aclError sim_arguments_run(const sim_arguments *a, bool check, char *text) {
+    aclsim_launch launch = {a->device ? a->device : a->bytes, a->size, 0, a->blocks};
+    if (check && launch_is_stale(a, text)) return ACL_ERROR_RT_AICORE_EXCEPTION;
+    for (; launch.block < a->blocks; launch.block++) {
+        int32_t error = a->function->run(&launch);
+        if (!error) continue;
+        (void)snprintf(text, SIM_TEXT, "kernel '%s', block %u of %u, ended with %d", a->function->name, launch.block,
+                       a->blocks, error);
+        return a->function->kind == ACLSIM_AICPU ? ACL_ERROR_RT_AICPU_EXCEPTION : ACL_ERROR_RT_AICORE_EXCEPTION;
+    }
+    return ACL_SUCCESS;
+}
+
+/* Takes the arguments. With the lock. */
+aclError sim_launch(aclrtStream handle, sim_arguments *arguments) {
+    sim_stream *stream = NULL;
+    aclError error =
+        arguments ? sim_stream_of(handle, &stream) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for arguments");
+    sim_task *task = error ? NULL : sim_task_make(SIM_KERNEL);
+    if (!task) {
+        free(arguments);
+        return error ? error : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    }
+    atomic_init(&task->as.kernel.now, arguments);
+    return sim_submit(stream, task);
+}
+
+static aclError launch_check(const void *handle, uint32_t blocks, const aclrtLaunchKernelCfg *cfg,
+                             const sim_function **out_function) {
+    SIM_CHECK(sim_function_of(handle, out_function));
+    if (!blocks) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 blocks are none");
+    for (size_t i = 0; cfg && i < cfg->numAttrs; i++)
+        if (cfg->attrs[i].id < ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE ||
+            cfg->attrs[i].id > ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING)
+            return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%d is no attribute of a launch", (int)cfg->attrs[i].id);
+    return ACL_SUCCESS;
+}
+
+static void launch_configure(sim_arguments *arguments, const aclrtLaunchKernelCfg *cfg) {
+    for (size_t i = 0; arguments && cfg && i < cfg->numAttrs; i++)
+        if (cfg->attrs[i].id == ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE) arguments->scheme = cfg->attrs[i].value.schemMode;
+}
+
+static aclError launch_from_device(const void *handle, uint32_t blocks, const void *data, size_t size,
+                                   const aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
+    const sim_function *function = NULL;
+    char text[SIM_TEXT];
+    SIM_CHECK(launch_check(handle, blocks, cfg, &function));
+    if (!data && size) return sim_fail(ACL_ERROR_INVALID_PARAM, "argsData is null");
+    const sim_block *block = data ? sim_memory_find(data) : NULL;
+    if (size && (!block || block->kind != SIM_MEMORY_DEVICE))
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID,
+                        "%p is no device memory: arguments in host memory go through "
+                        "aclrtLaunchKernelWithHostArgs",
+                        data);
+    if (size && sim_memory_bad(data, size, text, sizeof text)) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%s", text);
+    sim_arguments *arguments = sim_arguments_make(function, blocks, 0);
+    if (arguments && size) {
+        arguments->device = data;
+        arguments->size = size;
+    }
+    launch_configure(arguments, cfg);
+    return sim_launch(stream, arguments);
+}
+
+aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
+                           aclrtStream stream) {
+    SIM_BEGIN(aclrtLaunchKernel);
+    sim_lock();
+    return sim_leave(launch_from_device(funcHandle, numBlocks, argsData, argsSize, NULL, stream));
+}
+
+aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
+                             aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
+    SIM_BEGIN(aclrtLaunchKernelV2);
+    sim_lock();
+    return sim_leave(launch_from_device(funcHandle, numBlocks, argsData, argsSize, cfg, stream));
+}
+
+static aclError launch_from_host(const void *handle, uint32_t blocks, aclrtStream stream,
+                                 const aclrtLaunchKernelCfg *cfg, const void *data, size_t size,
+                                 const aclrtPlaceHolderInfo *places, size_t count) {
+    const sim_function *function = NULL;
+    SIM_CHECK(launch_check(handle, blocks, cfg, &function));
+    if ((!data && size) || (!places && count)) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
+    for (size_t i = 0; i < count; i++)
+        if (size < 8 || places[i].addrOffset > size - 8 || places[i].dataOffset >= size)
+            return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "place %zu lies outside of the %zu bytes of arguments", i,
+                            size);
+    sim_arguments *arguments = sim_arguments_make(function, blocks, size);
+    if (arguments && size) memcpy(arguments->bytes, data, size);
+    for (size_t i = 0; arguments && i < count; i++) {
+        uint64_t address = (uint64_t)(uintptr_t)(arguments->bytes + places[i].dataOffset);
+        memcpy(arguments->bytes + places[i].addrOffset, &address, sizeof address);
+    }
+    launch_configure(arguments, cfg);
+    return sim_launch(stream, arguments);
+}
+
+aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
+                                       aclrtLaunchKernelCfg *cfg, void *hostArgs, size_t argsSize,
+                                       aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum) {
+    SIM_BEGIN(aclrtLaunchKernelWithHostArgs);
+    sim_lock();
+    return sim_leave(
+        launch_from_host(funcHandle, numBlocks, stream, cfg, hostArgs, argsSize, placeHolderArray, placeHolderNum));
+}
+
+static aclError launch_from_array(const void *handle, uint32_t blocks, aclrtStream stream,
+                                  const aclrtLaunchKernelCfg *cfg, void *const *args) {
+    const sim_function *function = NULL;
+    SIM_CHECK(launch_check(handle, blocks, cfg, &function));
+    if (!function->words)
+        return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "how many arguments '%s' has is not known", function->name);
+    if (!args) return sim_fail(ACL_ERROR_INVALID_PARAM, "args is null");
+    sim_arguments *arguments = sim_arguments_make(function, blocks, 8u * (size_t)function->words);
+    for (uint32_t i = 0; arguments && i < function->words; i++) memcpy(arguments->bytes + 8u * (size_t)i, args[i], 8);
+    launch_configure(arguments, cfg);
+    return sim_launch(stream, arguments);
+}
+
+aclError aclrtLaunchKernelWithArgsArray(void *func, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
+                                        void **args) {
+    SIM_BEGIN(aclrtLaunchKernelWithArgsArray);
+    sim_lock();
+    return sim_leave(launch_from_array(func, numBlocks, stream, cfg, args));
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs: tasks in the order of their capture, and the prepared list of those that do something. A run is one task of a
+ * stream and one loop over the list, unless lanes may have to wait on their own. */
+#include <unistd.h>
+
+#include "sim.h"
+
+aclError sim_model_make(sim_context *context, sim_model **out_model) {
+    static uint32_t ids;
+    sim_model *model = sim_allocate(sizeof *model);
+    if (!model || !sim_object_add(model, SIM_MODEL)) {
+        free(model);
+        return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a graph");
+    }
+    model->context = context;
+    model->id = ids++;
+    model->checked_frees = UINT64_MAX;
+    model->next = context->models;
+    context->models = model;
+    *out_model = model;
+    return ACL_SUCCESS;
+}
+
+static void model_free_parts(sim_model *model) {
+    for (size_t i = 0; i < model->task_count; i++) sim_task_free(model->tasks[i]);
+    for (size_t i = 0; i < model->lane_count; i++) {
+        sim_object_remove(model->lanes[i]);
+        free(model->lanes[i]);
+    }
+    while (model->groups) {
+        sim_group *group = model->groups;
+        model->groups = group->next;
+        if (group->updating) group->updating->updating = NULL;
+        sim_object_remove(group);
+        free(group);
+    }
+    while (model->conditions) {
+        sim_condition *condition = model->conditions;
+        model->conditions = condition->next;
+        (void)sim_memory_give(condition->cell, SIM_MEMORY_DEVICE);
+        sim_object_remove(condition);
+        free(condition);
+    }
+    sim_arguments_free_all(model->retired);
+}
+
+static void model_free_children(const sim_model *parent) {
+    for (sim_model *model = parent->context->models; model;) {
+        if (model->parent != parent) {
+            model = model->next;
+            continue;
+        }
+        sim_model_free(model);
+        model = parent->context->models;
+    }
+}
+
+void sim_model_free(sim_model *model) {
+    sim_capture_detach(model);
+    model_free_children(model);
+    sim_model **link = &model->context->models;
+    while (*link != model) link = &(*link)->next;
+    *link = model->next;
+    for (size_t i = 0; i < 8; i++)
+        if (model->destroyed[i]) model->destroyed[i](model->destroyed_data[i]);
+    model_free_parts(model);
+    sim_hardware_give(model->context->device, model->hardware);
+    sim.devices[model->context->device].notifies -= model->notifies;
+    free(model->tasks);
+    free(model->work);
+    free(model->lanes);
+    sim_object_remove(model);
+    free(model);
+}
+
+aclError sim_model_lane(sim_model *model, sim_stream *stream, aclError error) {
+    char what[96];
+    (void)snprintf(what, sizeof what, "a shadow of captured stream %d", stream->id);
+    bool holds = !sim.settings.software_sq;
+    if (holds) SIM_CHECK(sim_hardware_take(model->context->device, 1, error, what));
+    sim_lane *lane = sim_allocate(sizeof *lane);
+    if (!lane ||
+        !sim_grow((void **)&model->lanes, &model->lane_capacity, model->lane_count + 1, sizeof *model->lanes) ||
+        !sim_object_add(lane, SIM_LANE)) {
+        free(lane);
+        if (holds) sim_hardware_give(model->context->device, 1);
+        return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a captured stream");
+    }
+    model->hardware += holds;
+    lane->model = model;
+    lane->id = stream->id;
+    stream->model = model;
+    stream->lane = (uint32_t)model->lane_count;
+    model->lanes[model->lane_count++] = lane;
+    return ACL_SUCCESS;
+}
+
+static aclError model_put(sim_model *model, sim_stream *stream, sim_task *task) {
+    if (!sim_grow((void **)&model->tasks, &model->task_capacity, model->task_count + 1, sizeof *model->tasks) ||
+        !sim_object_add(task, SIM_TASK))
+        return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task of a graph");
+    sim_lane *lane = model->lanes[stream->lane];
+    task->lane = stream->lane;
+    model->tasks[model->task_count++] = task;
+    task->sequence = (uint32_t)model->task_count;
+    lane->tasks++;
+    lane->last = task;
+    return ACL_SUCCESS;
+}
+
+/* A queue that is full goes on in another hardware stream, which a task of its own activates. */
+static aclError model_cascade(sim_model *model, sim_stream *stream) {
+    sim_lane *lane = model->lanes[stream->lane];
+    if (sim.settings.queue <= 0 || !lane->tasks || lane->tasks % (uint64_t)sim.settings.queue) return ACL_SUCCESS;
+    bool holds = !sim.settings.software_sq;
+    if (holds)
+        SIM_CHECK(sim_hardware_take(model->context->device, 1, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+                                    "a captured stream that goes on"));
+    model->hardware += holds;
+    lane->cascades++;
+    sim_task *task = sim_task_make(SIM_ACTIVE);
+    aclError error = task ? model_put(model, stream, task) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    if (error) sim_task_free(task);
+    return error;
+}
+
+aclError sim_model_append(sim_model *model, sim_stream *stream, sim_task *task) {
+    aclError error = ACL_SUCCESS;
+    if (model->status == SIM_STATUS_INVALIDATED)
+        error = sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture was broken: %.300s", model->cause);
+    if (!error) error = sim_group_capture(model, stream, task);
+    if (!error) error = model_cascade(model, stream);
+    if (!error) error = model_put(model, stream, task);
+    if (!error) return ACL_SUCCESS;
+    sim_task_free(task);
+    sim_invalidate(model, error);
+    return error;
+}
+
+/* -------------------------------------------------------------------------------------------------- the prepared list */
+
+static bool model_does_something(const sim_task *task) {
+    if (task->disabled || task->kind == SIM_ACTIVE || task->kind == SIM_JOIN) return false;
+    bool event = task->kind == SIM_RECORD || task->kind == SIM_WAIT;
+    return !event || task->external;
+}
+
+aclError sim_model_prepare(sim_model *model) {
+    sim_task **work = sim_allocate((model->task_count + 1) * sizeof *work);
+    if (!work) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for the list of a graph");
+    free(model->work);
+    model->work = work;
+    model->work_count = 0;
+    model->apart = false;
+    model->checked_frees = UINT64_MAX;
+    for (size_t i = 0; i < model->task_count; i++) {
+        sim_task *task = model->tasks[i];
+        if (!model_does_something(task)) continue;
+        work[model->work_count++] = task;
+        if (task->kind == SIM_WAIT || task->kind == SIM_VALUE_WAIT) model->apart = model->lane_count > 1;
+    }
+    return ACL_SUCCESS;
+}
+
+static bool model_task_stale(const sim_task *task, char *text) {
+    switch (task->kind) {
+    case SIM_KERNEL: return sim_arguments_stale(atomic_load(&task->as.kernel.now), text);
+    case SIM_COPY:
+        return sim_memory_bad(task->as.copy.to, task->as.copy.width, text, SIM_TEXT) ||
+               sim_memory_bad(task->as.copy.from, task->as.copy.width, text, SIM_TEXT);
+    case SIM_FILL: return sim_memory_bad(task->as.fill.to, task->as.fill.count, text, SIM_TEXT);
+    case SIM_VALUE_WAIT:
+    case SIM_VALUE_WRITE: return sim_memory_bad(task->as.value.address, 8, text, SIM_TEXT);
+    default: return false;
+    }
+}
+
+/* Addresses are looked at again only when something was freed since. With the lock. */
+static aclError model_check(sim_model *model, char *text) {
+    if (model->checked_frees == sim_memory_frees()) return ACL_SUCCESS;
+    char why[SIM_TEXT] = "";
+    for (size_t i = 0; i < model->work_count; i++) {
+        if (!model_task_stale(model->work[i], why)) continue;
+        (void)snprintf(text, SIM_TEXT, "graph %u, task %u: %.400s", model->id, model->work[i]->sequence, why);
+        return ACL_ERROR_RT_AICORE_EXCEPTION;
+    }
+    model->checked_frees = sim_memory_frees();
+    return ACL_SUCCESS;
+}
+
+/* Whether it may go on; for a wait of outside. With the lock. */
+static bool model_ready(const sim_task *task) {
+    if (task->kind == SIM_VALUE_WAIT) return sim_value_reached(task);
+    return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.event->issued);
+}
+
+static void model_event(sim_task *task) {
+    sim_event *event = task->as.event.event;
+    if (task->kind == SIM_RESET) event->raised = false;
+    else sim_event_record_done(event, ++event->issued, ACL_SUCCESS);
+    sim_changed();
+}
+
+static aclError model_step(sim_model *model, sim_task *task, bool wait, char *text) {
+    switch (task->kind) {
+    case SIM_WAIT:
+    case SIM_VALUE_WAIT:
+        sim_lock();
+        while (wait && !model_ready(task) && !model->aborted) (void)sim_wait_changed(NULL);
+        sim_unlock();
+        return model->aborted ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
+    case SIM_RECORD:
+    case SIM_RESET:
+        sim_lock();
+        model_event(task);
+        sim_unlock();
+        return ACL_SUCCESS;
+    case SIM_VALUE_WRITE: {
+        aclError error = sim_task_run(task, text);
+        sim_lock();
+        sim_changed();
+        sim_unlock();
+        return error;
+    }
+    default: return sim_task_run(task, text);
+    }
+}
+
+static aclError model_failed(const sim_model *model, const sim_task *task, aclError error, char *text) {
+    char why[SIM_TEXT];
+    (void)snprintf(why, sizeof why, "graph %u, task %u: %.400s", model->id, task->sequence, text);
+    memcpy(text, why, sizeof why);
+    return error;
+}
+
+static aclError model_run_in_order(sim_model *model, char *text) {
+    for (size_t i = 0; i < model->work_count; i++) {
+        aclError error = model_step(model, model->work[i], true, text);
+        if (error) return model_failed(model, model->work[i], error, text);
+    }
+    return ACL_SUCCESS;
+}
+
+/* The lane's next task at or behind `from`; task_count: none. */
+static size_t model_next(const sim_model *model, size_t lane, size_t from) {
+    while (from < model->task_count && model->tasks[from]->lane != lane) from++;
+    return from;
+}
+
+static bool model_can_go(const sim_task *task, const bool *done) {
+    if (!model_does_something(task)) return task->kind != SIM_WAIT || done[task->as.event.record->sequence - 1];
+    sim_lock();
+    bool ready = model_ready(task);
+    sim_unlock();
+    return ready;
+}
+
+/* Each lane in its order, and whichever can go on: any order that the graph allows. */
+static aclError model_run_apart(sim_model *model, char *text) {
+    uint64_t random = (uint64_t)sim.settings.seed + model->id;
+    bool *done = calloc(model->task_count + 1, sizeof *done);
+    size_t *at = calloc(model->lane_count, sizeof *at), left = model->task_count;
+    aclError error = done && at ? ACL_SUCCESS : ACL_ERROR_BAD_ALLOC;
+    for (size_t lane = 0; !error && lane < model->lane_count; lane++) at[lane] = model_next(model, lane, 0);
+    while (!error && left) {
+        if (sim.settings.delay) sim_delay(&random);
+        else random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t first = (size_t)(random >> 40) % model->lane_count;
+        size_t tried = 0, lane = first;
+        while (tried < model->lane_count &&
+               (at[lane] == model->task_count || !model_can_go(model->tasks[at[lane]], done))) {
+            tried++;
+            lane = (lane + 1) % model->lane_count;
+        }
+        if (tried == model->lane_count) {
+            (void)usleep(20);
+            error = model->aborted ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
+            continue;
+        }
+        sim_task *task = model->tasks[at[lane]];
+        if (model_does_something(task)) error = model_step(model, task, false, text);
+        if (error) (void)model_failed(model, task, error, text);
+        done[at[lane]] = true;
+        at[lane] = model_next(model, lane, at[lane] + 1);
+        left--;
+    }
+    free(done);
+    free(at);
+    return error;
+}
+
+aclError sim_model_run(sim_model *model, char *text) {
+    sim_lock();
+    atomic_store(&model->aborted, false);
+    aclError error = model_check(model, text);
+    sim_condition_start(model);
+    bool apart = model->apart || (sim.settings.delay && model->lane_count > 1);
+    sim_unlock();
+    sim_count_one(SIM_CALL_replays);
+    if (error) return error;
+    return apart ? model_run_apart(model, text) : model_run_in_order(model, text);
+}
+
+void sim_model_run_done(sim_model *model) {
+    if (--model->pending) return;
+    sim_arguments_free_all(model->retired);
+    model->retired = NULL;
+    if (!sim.settings.software_sq || !model->hardware) return;
+    sim_hardware_give(model->context->device, model->hardware);
+    model->hardware = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- the interface */
+
+static aclError model_executable(const void *handle, sim_model **out_model) {
+    if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
+    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
+    if (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED || model->unfinished)
+        return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);
+    if (model->status != SIM_STATUS_READY || model->parent)
+        return sim_fail(ACL_ERROR_RT_MODEL_EXECUTE, "graph %u is not ready (%s)", model->id,
+                        model->parent                          ? "it is a part of another"
+                        : model->status == SIM_STATUS_UPDATING ? "aclmdlRIUpdate comes first"
+                                                               : "an update of it failed");
+    *out_model = model;
+    return ACL_SUCCESS;
+}
+
+static aclError model_execute(const void *handle, aclrtStream stream_handle, sim_stream **out_stream) {
+    sim_model *model = NULL;
+    sim_stream *stream = NULL;
+    SIM_CHECK(model_executable(handle, &model));
+    SIM_CHECK(sim_stream_of(stream_handle, &stream));
+    if (model->context != stream->context)
+        return sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u is of another context than stream %d", model->id,
+                        stream->id);
+    SIM_CHECK(sim_stream_not_captured(stream, "launching a graph"));
+    if (stream->updating) return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
+    if (sim.settings.software_sq && !model->pending) {
+        int64_t streams = 0;
+        for (size_t i = 0; i < model->lane_count; i++) streams += 1 + (int64_t)model->lanes[i]->cascades;
+        SIM_CHECK(sim_hardware_take(stream->context->device, streams, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+                                    "too many streams are captured: running the graph"));
+        model->hardware = streams;
+    }
+    sim_task *task = sim_task_make(SIM_RUN);
+    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    task->as.run.model = model;
+    *out_stream = stream;
+    return sim_submit(stream, task);
+}
+
+aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
+    SIM_BEGIN(aclmdlRIExecuteAsync);
+    sim_lock();
+    sim_stream *on = NULL;
+    return sim_leave(model_execute(modelRI, stream, &on));
+}
+
+aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
+    SIM_BEGIN(aclmdlRIExecute);
+    SIM_CHECK(sim_check_timeout(timeout));
+    sim_lock();
+    sim_stream *stream = NULL;
+    aclError error = model_execute(modelRI, NULL, &stream);
+    if (error) return sim_leave(error);
+    if (!sim_stream_idle(stream, timeout))
+        return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the graph is not done after %d ms", timeout));
+    return sim_leave(sim_stream_failure(stream));
+}
+
+static aclError model_destroy(const void *handle) {
+    if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
+    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    if (!model) return ACL_SUCCESS;
+    if (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED)
+        return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);
+    if (model->parent)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u goes with the graph that it is a part of", model->id);
+    struct timespec deadline;
+    sim_deadline(sim.settings.destroy_ms, &deadline);
+    while (model->pending)
+        if (!sim_wait_changed(&deadline) && model->pending)
+            return sim_fail(ACL_ERROR_RT_MODEL_RUNNING, "graph %u still runs after %lld ms", model->id,
+                            (long long)sim.settings.destroy_ms);
+    sim_model_free(model);
+    return ACL_SUCCESS;
+}
+
+aclError aclmdlRIDestroy(aclmdlRI modelRI) {
+    SIM_BEGIN(aclmdlRIDestroy);
+    sim_lock();
+    return sim_leave(model_destroy(modelRI));
+}
