@@ -11,6 +11,7 @@
 #include "node.hpp"
 #include "pool.hpp"
 #include "runtime.hpp"
+#include "seal.hpp"
 
 namespace py = pybind11;
 using namespace rondo_torch;
@@ -89,5 +90,6 @@ PYBIND11_MODULE(_C, m) {
   m.def("default_generator", [](int index) { return default_generator(static_cast<c10::DeviceIndex>(index)); });
   m.def("current_raw_stream", [](int index) { return reinterpret_cast<uint64_t>(current_stream(index)); });
   bind_pools(m);
+  bind_seal(m);
   if (PyModule_AddFunctions(m.ptr(), g_fast) < 0 || add_kernel_type(m.ptr()) < 0) throw py::error_already_set();
 }

@@ -54,6 +54,8 @@ _LAZY = {  # name -> the module that has it; these import Dynamo or Inductor
     "report": "report",
     "attach": "attach",
     "seal": "seal",
+    "seal_info": "seal",
+    "SealError": "seal",
 }
 
 

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sealed callables: what torch.compile has made for one set of arguments, below torch.compile's own floor.
+
+A call through torch.compile looks its guards up, keeps books about streams, and goes through wrappers that most graphs
+do not need. `seal` takes the one graph that was compiled for the examples and returns a callable that checks what the
+graph depends on itself and then runs what Dynamo has made of the function. Whatever is not as it was goes to the compiled
+function, which recompiles or raises as it always does; nothing is guessed.
+"""
+import functools
+import inspect
+import itertools
+import threading
+import weakref
+
+import torch
+
+from . import _C
+
+REASONS = ("arguments", "tensor", "aliasing", "mode", "hooks", "guards", "retired")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks",
+                 "_global_backward_pre_hooks")
+# Guards of the root that the modes' check stands for, and guards of an argument that its metadata's check stands for.
+_ROOT_GUARDS = {"GLOBAL_STATE", "TORCH_FUNCTION_MODE_STACK", "DEFAULT_DEVICE"}
+_TENSOR_GUARDS = {"TENSOR_MATCH", "DIMENSION_DYNAMIC_MARKING_GUARD", "NO_TENSOR_ALIASING", "NO_HASATTR"}
+_SEQUENCE_GUARDS = {"TYPE_MATCH", "LENGTH_CHECK"}
+_number = itertools.count()
+_probing = threading.Lock()
+
+
+class SealError(RuntimeError):
+    """What was compiled cannot be sealed; the text says why and what to do."""
+
+
+class _Frame:
+    """The function that Dynamo has compiled, and how a call's arguments become its local variables."""
+
+    def __init__(self, compiled):
+        module = getattr(compiled, "_orig_mod", None)
+        called = compiled.forward if module is not None else compiled
+        function = getattr(called, "_torchdynamo_orig_callable", None)
+        self.module = self.self = None
+        if module is not None:
+            self.module = module
+            if inspect.ismethod(function):  # the module's own call: its forward is what was compiled
+                function = module.forward
+        if inspect.ismethod(function):
+            self.self, function = function.__self__, function.__func__
+        if not inspect.isfunction(function):
+            raise SealError(f"{compiled!r} is not what torch.compile returns for a function, a method or a module")
+        self.function, self.code = function, function.__code__
+
+    def locals(self, arguments):
+        """(name, kind, value): what Sealed makes a guard's local variables of."""
+        code, function = self.code, self.function
+        names = code.co_varnames[:code.co_argcount]
+        found, given = [], len(arguments)
+        if self.self is not None:
+            found.append((names[0], "object", self.self))
+            names = names[1:]
+        defaults = dict(zip(names[len(names) - len(function.__defaults__ or ()):], function.__defaults__ or ()))
+        for index, name in enumerate(names):
+            if index < given:
+                found.append((name, "argument", index))
+            elif name in defaults:
+                found.append((name, "object", defaults[name]))
+            else:
+                raise SealError(f"{function.__qualname__}: the examples have no argument '{name}'")
+        at = code.co_argcount
+        for name in code.co_varnames[at:at + code.co_kwonlyargcount]:
+            found.append((name, "object", (function.__kwdefaults__ or {})[name]))
+        at += code.co_kwonlyargcount
+        if code.co_flags & inspect.CO_VARARGS:
+            found.append((code.co_varnames[at], "rest", min(len(names), given)))
+            at += 1
+        elif given > len(names):
+            raise SealError(f"{function.__qualname__} takes {len(names)} arguments, the examples are {given}")
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            found.append((code.co_varnames[at], "no keywords", None))
+        found.extend((name, "cell", cell) for name, cell in zip(code.co_freevars, function.__closure__ or ()))
+        return found
+
+    def hooks(self):
+        """Dicts that make a module's call do more than its forward, when they hold something."""
+        if self.module is None:
+            return []
+        general = torch.nn.modules.module
+        return [getattr(self.module, name) for name in _HOOKS] + [getattr(general, name) for name in _GLOBAL_HOOKS]
+
+
+def _values(described, arguments):
+    kinds = {"argument": lambda v: arguments[v], "rest": lambda v: tuple(arguments[v:]), "no keywords": lambda v: {},
+             "cell": lambda v: v.cell_contents, "object": lambda v: v}
+    return {name: kinds[kind](value) for name, kind, value in described}
+
+
+def _entry_for(frame, described, arguments):
+    """Dynamo's cache entry that serves these arguments."""
+    from torch._dynamo.eval_frame import _debug_get_cache_entry_list
+
+    values = _values(described, arguments)
+    for entry in _debug_get_cache_entry_list(frame.code):
+        if entry.guard_manager.check(values):
+            return entry
+    raise SealError(f"{frame.function.__qualname__} has no compiled form for the examples: it was skipped, or its first "
+                    "part lies in another function. torch.compile(fullgraph=True) says where")
+
+
+def _compiled_name(entry, frame):
+    """The name under which the entry's code calls what was compiled: exactly one, and nothing goes on elsewhere."""
+    names = entry.code.co_names
+    broken = [name for name in names if name.startswith("__resume_at_")]
+    if broken:
+        raise SealError(f"{frame.function.__qualname__} breaks into several graphs ({broken[0]}); "
+                        "torch.compile(fullgraph=True) says where. Only one graph can be sealed")
+    compiled = [name for name in names if name.startswith("__compiled_fn_")]
+    if len(compiled) != 1:
+        raise SealError(f"{frame.function.__qualname__} has {len(compiled)} compiled graphs, not one")
+    return compiled[0]
+
+
+def _checks_are_enough(root, described):
+    """Whether all that the guards look at is arguments' metadata and the thread's modes."""
+    names = {f"L['{name}']" for name, kind, _ in described if kind in ("argument", "rest")}
+
+    def kinds(manager):
+        return {type(guard).__name__ for guard in manager.get_leaf_guards()}
+
+    def plain(manager):
+        children = manager.get_child_managers()
+        if children:
+            return kinds(manager) <= _SEQUENCE_GUARDS and all(plain(child) for child in children)
+        return kinds(manager) <= _TENSOR_GUARDS and "TENSOR_MATCH" in kinds(manager)
+
+    for guard in root.get_leaf_guards():
+        if type(guard).__name__ not in _ROOT_GUARDS and "top_saved_tensors_hooks" not in str(guard.verbose_code_parts()):
+            return False
+    if root.get_epilogue_lambda_guards():
+        return False
+    return all(child.get_source() in names and plain(child) for child in root.get_child_managers())
+
+
+class _Spy:
+    """Looks at one call of what was compiled: what goes into Inductor's graph, and what comes of it."""
+
+    def __init__(self, function):
+        self.function, self.graphs, self.given, self.made, self.versions = function, [], None, None, None
+
+    def __call__(self, *given):
+        from torch._inductor.output_code import CompiledFxGraph
+
+        original, owner = CompiledFxGraph.__call__, threading.get_ident()
+
+        @functools.wraps(original)
+        def watched(graph, inputs):
+            if threading.get_ident() != owner:
+                return original(graph, inputs)
+            seen = list(inputs)
+            outputs = original(graph, inputs)
+            self.graphs.append((graph, seen, list(outputs), [_version(value) for value in seen]))
+            return outputs
+
+        self.given = given
+        CompiledFxGraph.__call__ = watched
+        try:
+            self.made = self.function(*given)
+        finally:
+            CompiledFxGraph.__call__ = original
+        return self.made
+
+    def graph(self):
+        """Inductor's graph, when the wrappers around it do nothing for this call: the same tensors go in and come out."""
+        if len(self.graphs) != 1:
+            return None
+        graph, seen, outputs, versions = self.graphs[0]
+        same = len(seen) == len(self.given) and all(a is b for a, b in zip(seen, self.given))
+        same = same and len(outputs) == len(self.made) and all(a is b for a, b in zip(outputs, self.made))
+        same = same and versions == [_version(value) for value in seen]
+        return graph if same else None
+
+    def forget(self):
+        self.graphs, self.given, self.made = [], None, None
+
+
+def _version(value):
+    return value._version if isinstance(value, torch.Tensor) and not value.is_inference() else None
+
+
+class _NoBooks:
+    """Stands in for the modules that Dynamo's code calls to keep books about streams and profiles: a graph without
+    streams of its own needs none of them."""
+
+    def __init__(self, module):
+        self._module = module
+
+    @staticmethod
+    def _nothing(*_):
+        return None
+
+    store_user_object_weakrefs = get_current_stream = _nothing
+    record_pregraph_bytecode_enter = record_pregraph_bytecode_exit = _nothing
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def _body(frame, entry, name, core, graph):
+    """Dynamo's code for the function, which calls `core` instead of what was compiled."""
+    scope = frame.function.__globals__
+    renamed = {name: f"__rondo_sealed_{next(_number)}"}
+    scope[renamed[name]] = core
+    if graph is not None and "get_external_object_by_index" not in (getattr(graph, "source_code", None) or ""):
+        for module in ("__import_torch_dot__dynamo_dot_graph_bytecode_inputs", "__import_torch_dot__dynamo_dot_utils"):
+            if module in entry.code.co_names and module in scope:
+                renamed[module] = f"__rondo_sealed_{next(_number)}"
+                scope[renamed[module]] = _NoBooks(scope[module])
+    code = entry.code.replace(co_names=tuple(renamed.get(word, word) for word in entry.code.co_names))
+    function = frame.function
+    made = type(function)(code, scope, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made, tuple(renamed.values())
+
+
+def _run(compiled, examples, times):
+    for _ in range(times):
+        torch.compiler.cudagraph_mark_step_begin()
+        compiled(*examples)
+
+
+def _direct(graph):
+    """Calls Inductor's code as the graph has it now: it is exchanged when it is graphed."""
+    def call(*inputs):
+        return graph.current_callable(list(inputs))
+    return call
+
+
+def seal(compiled, examples, *, warmups=3):
+    """Seals what torch.compile made of a function, a method or a module for these arguments.
+
+    `compiled` is what torch.compile returned; `examples` the arguments (a tuple, or one tensor), of the shapes, strides,
+    data types and devices that calls will have. It is called `warmups` times, so that it is compiled, warmed up and
+    recorded; tensors that the function changes are changed.
+
+    Returns a callable of the same positional arguments. A call whose arguments, modes (grad, autocast, inference, default
+    device and data type, torch function and dispatch modes), hooks or guards are not what they were goes to `compiled`:
+    it recompiles or raises. rondo_torch.seal_info() counts such calls by reason. SealError: it cannot be sealed, and why.
+    """
+    arguments = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
+    frame = _Frame(compiled)
+    busy = [hooks for hooks in frame.hooks() if hooks]
+    if busy:
+        raise SealError(f"{type(frame.module).__name__} has hooks, which only a call of the module runs: remove them, or "
+                        "compile a function that calls the module")
+    if frame.module is not None and "forward" in vars(frame.module) and frame.self is frame.module:
+        raise SealError(f"{type(frame.module).__name__} has a forward of its own on the object")
+    described = frame.locals(arguments)
+    _run(compiled, arguments, warmups)
+    entry = _entry_for(frame, described, arguments)
+    name = _compiled_name(entry, frame)
+    spy = _Spy(frame.function.__globals__[name])
+    with _probing:
+        body, names = _body(frame, entry, name, spy, None)
+        torch.compiler.cudagraph_mark_step_begin()
+        body(*(() if frame.self is None else (frame.self,)), *arguments)
+    for word in names:
+        del frame.function.__globals__[word]
+    graph, core = spy.graph(), spy.function
+    if graph is not None:
+        core = _direct(graph)
+    spy.forget()
+    body, names = _body(frame, entry, name, core, graph)
+    root = entry.guard_manager.root
+    sealed = _C.make_sealed({
+        "examples": arguments, "body": body, "fallback": compiled, "self": frame.self, "guards": root.check,
+        "own": frame.self is None and frame.module is None and _checks_are_enough(root, described),
+        "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),
+        "device_module": vars(torch.utils._device),
+    })
+    _watch(sealed, entry.guard_manager, frame.function.__globals__, names)
+    return sealed
+
+
+def _watch(sealed, guards, scope, names):
+    """Retires it when Dynamo throws away what it was made of (torch._dynamo.reset), and cleans up when it goes."""
+    alive = weakref.ref(sealed)
+
+    def retire():
+        if alive() is not None:
+            _C.sealed_retire(alive())
+
+    weakref.finalize(guards, retire).atexit = False
+
+    def clean():
+        for word in names:
+            scope.pop(word, None)
+
+    weakref.finalize(sealed, clean).atexit = False
+
+
+def seal_info(sealed):
+    """How a sealed callable was used: `calls` that it served, `left` by reason, and whether its own checks are all."""
+    calls, left, own = _C.sealed_counts(sealed)
+    return {"calls": calls, "left": {name: count for name, count in zip(REASONS, left) if count}, "guards": not own}
