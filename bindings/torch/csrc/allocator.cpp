@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -136,12 +137,10 @@ HostMemory& host_memory() {
   return *one;
 }
 
-struct Registered {
-  Registered() {
-    c10::SetAllocator(kType, &device_memory());
-    at::setHostAllocator(kType, &host_memory());
-  }
-} g_registered;
+const Registration g_registration([] {
+  c10::SetAllocator(kType, &device_memory());
+  at::setHostAllocator(kType, &host_memory());
+});
 
 }  // namespace
 

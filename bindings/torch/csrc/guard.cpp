@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -101,7 +102,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceCapability getDeviceCapability(c10::Device) const override { return {}; }
 };
 
-C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+const Registration g_registration([] { c10::impl::DeviceGuardImplRegistrar(kType, new Guard); });
 
 }  // namespace
 }  // namespace rondo_torch

@@ -8,6 +8,7 @@
 
 #include "allocator.hpp"
 #include "generator.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -49,12 +50,10 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 };
 
-struct Registered {
-  Registered() {
-    c10::register_privateuse1_backend("rondo");
-    at::RegisterPrivateUse1HooksInterface(new Hooks);
-  }
-} g_registered;
+const Registration g_registration([] {
+  c10::register_privateuse1_backend("rondo");
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+});
 
 }  // namespace
 }  // namespace rondo_torch

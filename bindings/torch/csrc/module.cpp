@@ -10,6 +10,7 @@
 #include "launch.hpp"
 #include "node.hpp"
 #include "pool.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 #include "seal.hpp"
 
@@ -75,6 +76,7 @@ PYBIND11_MODULE(_C, m) {
            std::to_string(TORCH_VERSION_PATCH);
   });
   m.def("backend", &backend);
+  m.def("register_device", &register_device);
   m.def("device_count", &device_count);
   m.def("current_device", &current_device);
   m.def("set_device", &set_device);

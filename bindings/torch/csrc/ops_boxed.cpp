@@ -18,6 +18,7 @@
 #include "generator.hpp"
 #include "node.hpp"
 #include "ops.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -458,9 +459,9 @@ std::vector<std::string> list_operators() {
   return names;
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_boxed>()); }
+RONDO_TORCH_KERNELS(_, all_others, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_boxed>()); }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+RONDO_TORCH_KERNELS(aten, boxed, m) {
   for (const auto& name : list_operators()) {
     if (name != "aten::_foreach_copy_") m.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&run_boxed>());
   }

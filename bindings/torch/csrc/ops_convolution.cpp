@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "boxed.hpp"
+#include "registration.hpp"
 
 namespace rondo_torch {
 namespace {
@@ -29,7 +30,7 @@ void backward(const c10::OperatorHandle& called, Stack* stack) {
   run_boxed(op, stack);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+RONDO_TORCH_KERNELS(aten, convolution, m) {
   m.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&forward>());
   m.impl("convolution_backward_overrideable", torch::CppFunction::makeFromBoxedFunction<&backward>());
 }

@@ -12,6 +12,7 @@
 
 #include "node.hpp"
 #include "ops.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -259,7 +260,7 @@ c10::Scalar local_scalar_dense(const at::Tensor& self) {
   return host.item();
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+RONDO_TORCH_KERNELS(aten, copy, m) {
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_foreach_copy_", foreach_copy);

@@ -11,6 +11,7 @@
 #include "generator.hpp"
 #include "node.hpp"
 #include "ops.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -132,7 +133,7 @@ at::Tensor& exponential(at::Tensor& self, double lambda, Given given) {
   return self;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+RONDO_TORCH_KERNELS(aten, random, m) {
   m.impl("uniform_", uniform);
   m.impl("normal_", normal);
   m.impl("bernoulli_.float", bernoulli);

@@ -15,6 +15,7 @@
 
 #include "allocator.hpp"
 #include "ops.hpp"
+#include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
@@ -99,7 +100,7 @@ at::Tensor& set_nothing(at::Tensor& self) {
   return set_storage(self, std::move(none), 0, {0}, {});
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+RONDO_TORCH_KERNELS(aten, views, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", rondo_torch::empty_strided);
   m.impl("as_strided", at::native::as_strided_tensorimpl);

@@ -38,7 +38,7 @@ struct World {
 
   World() {
     const char* wanted = std::getenv("RONDO_TORCH_DEVICE");
-    if (wanted && *wanted) backend = wanted;
+    if (wanted && *wanted && std::strcmp(wanted, "none") != 0) backend = wanted;
     rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
     options.log = write_line;
     check(rondo_instance_create(&options, &instance));

@@ -3,6 +3,8 @@
 
 Nothing of Inductor or Dynamo is imported here: what compiles is loaded by the first compilation.
 """
+import os
+
 import torch
 
 
@@ -12,6 +14,13 @@ def _refusal():
                                  "torch._C._acceleratorGraph") if not _has(name)]
     if missing:
         return f"it has no {', '.join(missing)}; PyTorch 2.12 to 2.15 have"
+    return None
+
+
+def _without_device():
+    """Why the device `rondo` is not to be had in this process, or nothing. Other packages' devices can be attached."""
+    if os.environ.get("RONDO_TORCH_DEVICE") == "none":
+        return "RONDO_TORCH_DEVICE is none"
     backend = torch._C._get_privateuse1_backend_name()
     if backend not in ("privateuseone", "rondo"):
         return f"another package has made '{backend}' its device, and PyTorch has room for one"
@@ -29,16 +38,15 @@ _why = _refusal()
 if _why:
     raise ImportError(f"rondo_torch cannot be used with PyTorch {torch.__version__}: {_why}")
 
-torch.utils.rename_privateuse1_backend("rondo")
-
 try:
-    from . import _C  # the extension registers allocator, guard, hooks and operators when it loads
+    from . import _C
 except ImportError as _error:
     raise ImportError(f"rondo_torch was built for another PyTorch than {torch.__version__}, or not at all: {_error}. "
                       "Build it again: pip install --force-reinstall --no-deps ./bindings/torch") from _error
 
 from . import config  # noqa: E402
 from . import device as _device  # noqa: E402
+from . import graphs as _graphs  # noqa: E402
 
 __version__ = _C.version()
 if _C.built_for() != torch.__version__.split("+")[0]:
@@ -53,6 +61,7 @@ def _autoload():
 _LAZY = {  # name -> the module that has it; these import Dynamo or Inductor
     "report": "report",
     "attach": "attach",
+    "detach": "attach",
     "seal": "seal",
     "seal_info": "seal",
     "SealError": "seal",
@@ -73,4 +82,9 @@ def __getattr__(name):
     return value
 
 
-_device.install()
+without_device = _without_device()  # why, or None
+_graphs.install()
+if not without_device:
+    torch.utils.rename_privateuse1_backend("rondo")
+    _C.register_device()  # allocator, guard, hooks and operators
+    _device.install()

@@ -9,7 +9,6 @@ import torch
 
 from . import _C
 from .graphs import RondoGraph, graph, graph_pool_handle, make_graphed_callables, memory_snapshot
-from .graphs import install as _install_graphs
 
 
 class device:
@@ -194,7 +193,6 @@ def install():
             if not name.startswith("__"):
                 setattr(module, name, value)
     sys.modules["torch.rondo"] = module
-    _install_graphs()
     torch._register_device_module("rondo", module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     # The autograd thread of a device lets go of Python objects after the caller has its result; at the end of the

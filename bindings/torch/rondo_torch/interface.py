@@ -15,7 +15,7 @@ import types
 import torch
 from torch._dynamo import device_interface as stock
 
-from . import _C, __version__, device as _device, graphs
+from . import _C, __version__, device as _device, graphs, without_device
 
 DeviceInterface = stock.DeviceInterface
 
@@ -247,7 +247,10 @@ class RondoInterface(GraphInterface):
 
 
 def register():
-    """Makes the interface known to Dynamo, for the type and for each device; once. Returns whether it is in place."""
+    """Makes the interface known to Dynamo, for the type and for each device; once. Returns whether it is in place: not
+    where the device is not to be had in this process."""
+    if without_device:
+        return False
     for name in ("rondo", *(f"rondo:{index}" for index in range(_C.device_count()))):
         if stock.device_interfaces.get(name) is not RondoInterface:
             stock.register_interface_for_device(name, RondoInterface)

@@ -60,8 +60,17 @@ class Refused(unittest.TestCase):
                          r"PyTorch 2\.12 to 2\.15 have")
 
     def test_another_device_is_there(self):
-        self.assertIn("another package has made 'other' its device",
-                      self.refusal("torch.utils.rename_privateuse1_backend('other')"))
+        """Then the device is not to be had; nothing of the other's is touched, and it can be attached."""
+        for change, environment, why in (
+                ("torch.utils.rename_privateuse1_backend('other')", {}, "another package has made 'other' its device, and "
+                                                                        "PyTorch has room for one"),
+                ("pass", {"RONDO_TORCH_DEVICE": "none"}, "RONDO_TORCH_DEVICE is none")):
+            status, out, _ = python(f"import torch\n{change}\nimport rondo_torch\nprint(rondo_torch.without_device, "
+                                    "hasattr(torch, 'rondo'), torch._C._get_privateuse1_backend_name(), "
+                                    "torch._C._dispatch_has_kernel_for_dispatch_key('aten::empty_strided', 'PrivateUse1'))",
+                                    TORCH_DEVICE_BACKEND_AUTOLOAD="0", **environment)
+            name = "other" if "other" in change else "privateuseone"
+            self.assertEqual((status, out), (0, f"{why} False {name} False"))
 
     def test_built_for_another(self):
         self.assertRegex(self.refusal("torch.__version__ = '2.99.0+cpu'"),
