@@ -76,7 +76,7 @@ LOOPS = {
     "argmax": (lambda x: x.argmax(1), r(5, 9)),
     "embedding": (lambda w, i: F.embedding(i, w) + 1, r(10, 4), torch.tensor([[0, 9, 1], [3, 3, 2]])),
     "transposes": (lambda x: (x.permute(2, 0, 1).reshape(4, -1) * 2).t().contiguous(), r(2, 3, 4)),
-    "constants": (lambda x: x * torch.tensor([1., 2., 3., 4.]).to(x.device) + torch.arange(4, device=x.device), r(3, 4)),
+    "constants": (lambda x: x * torch.tensor([1., 2.]).to(x.device) + torch.arange(2, device=x.device), r(3, 2)),
     "double": (lambda x: x.sin().sum(1), r(3, 4).double()),
     "integers": (lambda x: (x * 3 + 1).sum(0), torch.arange(12).reshape(3, 4)),
     "booleans": (lambda x: (x > 0).any(1), r(3, 4)),

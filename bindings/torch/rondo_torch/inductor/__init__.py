@@ -27,12 +27,14 @@ def _refuse(*_arguments, **_options):
 
 def _register():
     global Scheduling, PythonWrapperCodegen, WrapperFxCodegen
-    from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
+    from torch._inductor.codegen.common import (
+        DeviceOpOverrides, register_backend_for_device, register_device_op_overrides)
 
     try:
         from . import caches, codegen, scheduling
     except (ImportError, AttributeError, TypeError) as error:  # the CPU's functions must go on compiling
         patches.refused[IMPORT] = f"{type(error).__name__}: {error}"
+        register_device_op_overrides("rondo", DeviceOpOverrides())
         register_backend_for_device("rondo", _refuse, types.SimpleNamespace(create=_refuse, supports_caching=False))
         return
     Scheduling, PythonWrapperCodegen = scheduling.Scheduling, codegen.PythonWrapperCodegen
