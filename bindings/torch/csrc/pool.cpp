@@ -10,6 +10,7 @@
 
 #include "allocator.hpp"
 #include "runtime.hpp"
+#include "upstream.hpp"
 
 namespace rondo_torch {
 namespace {
@@ -118,6 +119,8 @@ void bind_pools(pybind11::module& m) {
   m.def("check_pool_live_allocations", &check_live);
   m.def("raw_delete", &raw_delete);
   m.def("memory_snapshot", &snapshot);
+  bind_upstream(m);
+  bind_contract(m);
 }
 
 }  // namespace rondo_torch

@@ -11,6 +11,7 @@ import inspect
 import threading
 
 _lock = threading.RLock()
+_ABSENT = object()  # stands for the original of what was added
 _installed = {}  # name -> (owner, attribute, original, replacement)
 refused = {}  # name -> why it is not installed
 
@@ -63,6 +64,25 @@ def install(name, where, make, *, parameters=None, expected=None):
         return True
 
 
+def add(name, where, value):
+    """Adds an attribute that PyTorch lacks. True when it is in place (now, or already); an attribute that is there is left."""
+    with _lock:
+        if name in _installed:
+            return True
+        try:
+            owner, attribute = _resolve(where)
+        except (ImportError, AttributeError) as error:
+            refused[name] = f"{where} is not there: {error}"
+            return False
+        if attribute in vars(owner):
+            refused[name] = f"{where} is there already"
+            return False
+        setattr(owner, attribute, value)
+        _installed[name] = (owner, attribute, _ABSENT, value)
+        refused.pop(name, None)
+        return True
+
+
 def installed():
     """Names of the replacements that are in place."""
     with _lock:
@@ -75,6 +95,9 @@ def remove(name):
         owner, attribute, original, replacement = _installed[name]
         if inspect.getattr_static(owner, attribute) is not replacement:
             return False
-        setattr(owner, attribute, original)
+        if original is _ABSENT:
+            delattr(owner, attribute)
+        else:
+            setattr(owner, attribute, original)
         del _installed[name]
         return True
