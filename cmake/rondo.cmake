@@ -50,6 +50,8 @@ if(RONDO_TESTS)
   # Compiled once for all test programs.
   add_library(rondo_harness OBJECT tests/harness/harness.c)
   target_include_directories(rondo_harness PRIVATE include tests)
+  # A shared library that a test links may refer to what it wraps.
+  set_target_properties(rondo_harness PROPERTIES C_VISIBILITY_PRESET default)
 endif()
 
 set(RONDO_OBJECTS "" CACHE INTERNAL "")

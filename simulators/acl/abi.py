@@ -38,6 +38,8 @@ def enumerations():
 
 def canonical(declared, enums, named=True):
     """The type of an argument or result as the ABI sees it, without its name."""
+    if "(" in declared:
+        return "pointer"
     text = re.sub(r"\bconst\b|\bstruct\b", " ", declared).replace("*", " * ")
     words = text.split()
     if named and len(words) > 1 and words[-1] not in ("*",) and re.fullmatch(r"\w+", words[-1]):

@@ -7,26 +7,51 @@
 #define EVENT_FLAGS \
     (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE | ACL_EVENT_DEVICE_USE_ONLY)
 
-bool sim_event_reached(const sim_event *event, uint64_t number) {
-    return event->kind == SIM_EVENT_FLAG ? event->raised : event->completed >= number;
+bool sim_event_reached(const sim_event *event, const sim_record *mark) {
+    return event->kind == SIM_EVENT_FLAG ? event->raised : !mark || mark->done;
 }
 
-void sim_event_record_done(sim_event *event, uint64_t number, aclError error) {
+sim_record *sim_record_hold(sim_record *mark) {
+    if (mark) mark->users++;
+    return mark;
+}
+
+void sim_record_release(sim_record *mark) {
+    if (mark && --mark->users == 0) free(mark);
+}
+
+sim_record *sim_event_issue(sim_event *event, uint64_t stream) {
+    sim_record *mark = sim_allocate(sizeof *mark);
+    if (!mark) return NULL;
+    mark->users = 1;
+    mark->stream = stream;
+    sim_record_release(event->latest);
+    event->latest = sim_record_hold(mark);
+    event->issued++;
+    return mark;
+}
+
+void sim_event_forgive(const sim_context *context, uint64_t stream) {
+    for (sim_event *event = context->events; event; event = event->next)
+        if (event->latest && event->latest->stream == stream) event->latest->error = ACL_SUCCESS;
+}
+
+void sim_event_record_done(sim_event *event, sim_record *mark, aclError error) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     event->time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     event->raised = true;
-    event->error = error;
-    if (event->completed < number) event->completed = number;
+    mark->done = true;
+    mark->error = error;
 }
 
 static void event_free(sim_event *event) {
-    if (event->has_id) sim.devices[event->context->device].event_ids--;
+    sim_record_release(event->latest);
     free(event);
 }
 
 void sim_event_release(sim_event *event) {
-    if (--event->users == 0 && event->gone) free(event); /* its id went when it was destroyed */
+    if (--event->users == 0 && event->gone) event_free(event);
 }
 
 void sim_event_destroy(sim_event *event) {
@@ -34,13 +59,9 @@ void sim_event_destroy(sim_event *event) {
     while (*link != event) link = &(*link)->next;
     *link = event->next;
     sim_object_remove(event);
-    if (!event->users) {
-        event_free(event);
-        return;
-    }
     if (event->has_id) sim.devices[event->context->device].event_ids--;
-    event->has_id = false;
     event->gone = true;
+    if (!event->users) event_free(event);
 }
 
 static aclError event_take_id(sim_event *event) {
@@ -221,7 +242,7 @@ static aclError event_ask(aclrtEvent handle, sim_event **out_event) {
 static bool event_complete(const sim_event *event) {
     if (event->kind == SIM_EVENT_FLAG) return event->raised;
     if (!event->issued) return event->kind == SIM_EVENT_EX;
-    return event->completed == event->issued;
+    return event->latest->done;
 }
 
 aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *status) {
@@ -268,11 +289,12 @@ static aclError event_synchronize(aclrtEvent handle, int32_t timeout) {
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(event_ask(handle, &event));
     if (timeout > 0) sim_deadline(timeout, &deadline);
-    uint64_t number = event->issued;
+    sim_record *mark = sim_record_hold(event->latest);
     event->users++; /* it may be destroyed meanwhile */
     bool in_time = true;
-    while (in_time && number && !sim_event_reached(event, number))
+    while (in_time && mark && !sim_event_reached(event, mark))
         in_time = sim_wait_changed(timeout > 0 ? &deadline : NULL);
+    sim_record_release(mark);
     sim_event_release(event);
     return in_time ? ACL_SUCCESS
                    : sim_fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the event was not reached in %d ms", timeout);

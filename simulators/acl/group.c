@@ -28,8 +28,9 @@ aclError sim_group_capture(sim_model *model, sim_stream *stream, sim_task *task)
         return sim_fail(
             ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "%s cannot be in a task group: kernels of cube and vector cores can",
             task->kind == SIM_KERNEL ? atomic_load(&task->as.kernel.now)->function->name : sim_kind_name(task->kind));
+    if (!group->count++) group->first = model->task_count;
     task->group = group;
-    group->count++;
+    sim.devices[model->context->device].updatable++;
     return ACL_SUCCESS;
 }
 
@@ -38,14 +39,6 @@ static aclError group_captured(aclrtStream handle, sim_stream **out_stream) {
     const sim_stream *stream = *out_stream;
     if (stream->model && !stream->model->built) return ACL_SUCCESS;
     return sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "stream %d is not captured", stream->id);
-}
-
-static int64_t group_updatable(int32_t device) {
-    int64_t count = 0;
-    for (const sim_context *context = sim.contexts; context; context = context->next)
-        for (const sim_model *model = context->device == device ? context->models : NULL; model; model = model->next)
-            for (const sim_group *group = model->groups; group; group = group->next) count += group->count;
-    return count;
 }
 
 static aclError group_broken(sim_model *model, aclError error) {
@@ -62,7 +55,7 @@ static aclError group_begin(aclrtStream handle) {
     if (model->open_group)
         return group_broken(model, sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "a task group is open on stream %d",
                                             model->open_group->stream->id));
-    if (group_updatable(stream->context->device) >= sim.settings.updates)
+    if (sim.devices[stream->context->device].updatable >= sim.settings.updates)
         return sim_fail(ACL_ERROR_RT_OVER_LIMIT, "%lld tasks can be updated already", (long long)sim.settings.updates);
     sim_group *group = sim_allocate(sizeof *group);
     if (!group || !sim_object_add(group, SIM_GROUP)) {
@@ -116,7 +109,7 @@ static aclError group_update_begin(aclrtStream handle, const void *group_handle)
     if (group->model->status != SIM_STATUS_READY)
         return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "graph %u of the task group is not ready",
                         group->model->id);
-    if (stream->updating || group->updating)
+    if (stream->updating || (group->updating && group->updating != stream))
         return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS,
                         stream->updating ? "stream %d updates a task group"
                                          : "another stream than %d updates the task group",
@@ -163,9 +156,13 @@ static aclError group_update_end(aclrtStream handle) {
     if (task) {
         task->as.update.group = group;
         task->as.update.first = first;
+        group->queued++;
         group->model->pending++; /* it stays until this is over */
         aclError error = sim_submit(stream, task);
-        if (error) group->model->pending--;
+        if (error) {
+            group->model->pending--;
+            group->queued--;
+        }
         return error;
     }
     group->updating = NULL;
@@ -184,7 +181,7 @@ aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream) {
 /* With the lock. What a run may still read is freed when no run is left. */
 void sim_group_apply(sim_task *task) {
     sim_model *model = task->as.update.group->model;
-    for (size_t i = 0; i < model->task_count && task->as.update.first; i++) {
+    for (size_t i = task->as.update.group->first; i < model->task_count && task->as.update.first; i++) {
         sim_task *recorded = model->tasks[i];
         if (recorded->group != task->as.update.group) continue;
         sim_arguments *next = task->as.update.first;
@@ -195,4 +192,10 @@ void sim_group_apply(sim_task *task) {
         model->retired = before;
     }
     model->checked_frees = UINT64_MAX;
+}
+
+void sim_group_applied(sim_group *group) {
+    group->queued--;
+    if (!group->queued && group->updating && group->updating->updating != group) group->updating = NULL;
+    sim_model_run_done(group->model);
 }

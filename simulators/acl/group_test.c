@@ -44,6 +44,16 @@ static void test_update(rondo_test *t) {
         A_OK(t, aclrtSynchronizeStream(b.u));
         T_EQ(t, bed_run(t, &b), 101 + 1001 * i);
     }
+    /* Two on their way at once: the later one counts. */
+    for (int64_t i = 1; i <= 2; i++) {
+        A_OK(t, aclmdlRICaptureTaskUpdateBegin(b.u, b.group));
+        A_OK(t, acl_launch(b.add, b.u, b.cell, i));
+        A_OK(t, acl_launch(b.add, b.u, b.cell, 0));
+        A_OK(t, aclmdlRICaptureTaskUpdateEnd(b.u));
+    }
+    A_OK(t, aclrtSynchronizeStream(b.u));
+    T_EQ(t, bed_run(t, &b), 103);
+    A_OK(t, aclmdlRIDestroy(b.model));
 }
 
 /* The update overlaps the run: the graph waits for an event of outside before the group. Each step sees its own values. */

@@ -32,6 +32,7 @@ static void model_free_parts(sim_model *model) {
         sim_group *group = model->groups;
         model->groups = group->next;
         if (group->updating) group->updating->updating = NULL;
+        sim.devices[model->context->device].updatable -= group->count;
         sim_object_remove(group);
         free(group);
     }
@@ -192,14 +193,18 @@ static aclError model_check(sim_model *model, char *text) {
 /* Whether it may go on; for a wait of outside. With the lock. */
 static bool model_ready(const sim_task *task) {
     if (task->kind == SIM_VALUE_WAIT) return sim_value_reached(task);
-    return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.event->issued);
+    return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.event->latest);
 }
 
-static void model_event(sim_task *task) {
+static aclError model_event(sim_task *task) {
     sim_event *event = task->as.event.event;
+    sim_record *mark = task->kind == SIM_RECORD ? sim_event_issue(event, 0) : NULL;
     if (task->kind == SIM_RESET) event->raised = false;
-    else sim_event_record_done(event, ++event->issued, ACL_SUCCESS);
+    else if (!mark) return ACL_ERROR_BAD_ALLOC;
+    else sim_event_record_done(event, mark, ACL_SUCCESS);
+    sim_record_release(mark);
     sim_changed();
+    return ACL_SUCCESS;
 }
 
 static aclError model_step(sim_model *model, sim_task *task, bool wait, char *text) {
@@ -211,11 +216,7 @@ static aclError model_step(sim_model *model, sim_task *task, bool wait, char *te
         sim_unlock();
         return model->aborted ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
     case SIM_RECORD:
-    case SIM_RESET:
-        sim_lock();
-        model_event(task);
-        sim_unlock();
-        return ACL_SUCCESS;
+    case SIM_RESET: sim_lock(); return sim_leave(model_event(task));
     case SIM_VALUE_WRITE: {
         aclError error = sim_task_run(task, text);
         sim_lock();
@@ -338,7 +339,7 @@ static aclError model_execute(const void *handle, aclrtStream stream_handle, sim
                         stream->id);
     SIM_CHECK(sim_stream_not_captured(stream, "launching a graph"));
     if (stream->updating) return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
-    if (sim.settings.software_sq && !model->pending) {
+    if (sim.settings.software_sq && !model->hardware) {
         int64_t streams = 0;
         for (size_t i = 0; i < model->lane_count; i++) streams += 1 + (int64_t)model->lanes[i]->cascades;
         SIM_CHECK(sim_hardware_take(stream->context->device, streams, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,

@@ -56,6 +56,7 @@ void sim_task_free(sim_task *task) {
     case SIM_RECORD:
     case SIM_WAIT:
     case SIM_RESET:
+        sim_record_release(task->as.event.mark);
         if (task->as.event.event) sim_event_release(task->as.event.event);
         break;
     case SIM_UPDATE: task_free_updates(task->as.update.first); break;
@@ -107,7 +108,7 @@ static aclError queue_hold(const sim_stream *stream, const sim_task *task, char 
     if (timed) sim_deadline(task->as.event.timeout, &deadline);
     for (;;) {
         bool ready = true;
-        if (task->kind == SIM_WAIT) ready = sim_event_reached(task->as.event.event, task->as.event.number);
+        if (task->kind == SIM_WAIT) ready = sim_event_reached(task->as.event.event, task->as.event.mark);
         if (task->kind == SIM_VALUE_WAIT) ready = sim_value_reached(task);
         if (task->kind == SIM_RUN) ready = !task->as.run.model->active;
         if (ready || stream->aborted) return ACL_SUCCESS;
@@ -133,8 +134,9 @@ static aclError queue_execute(sim_stream *stream, sim_task *task, char *text) {
     switch (task->kind) {
     case SIM_WAIT:
         task->as.event.event->waits_done++;
-        if (task->as.event.event->error) (void)snprintf(text, SIM_TEXT, "what the stream waited for had failed");
-        return task->as.event.event->error;
+        if (!task->as.event.mark || !task->as.event.mark->error) return ACL_SUCCESS;
+        (void)snprintf(text, SIM_TEXT, "what the stream waited for had failed");
+        return task->as.event.mark->error;
     case SIM_RESET: task->as.event.event->raised = false; return ACL_SUCCESS;
     case SIM_RECORD:
     case SIM_VALUE_WAIT:
@@ -167,9 +169,9 @@ static void queue_failed(sim_stream *stream, aclError error, const char *text) {
 static void queue_pop(sim_stream *stream) {
     sim_task *task = stream->first;
     if (task->kind == SIM_RECORD)
-        sim_event_record_done(task->as.event.event, task->as.event.number, stream->dropping ? stream->error : 0);
+        sim_event_record_done(task->as.event.event, task->as.event.mark, stream->dropping ? stream->error : 0);
     if (task->kind == SIM_RUN) sim_model_run_done(task->as.run.model);
-    if (task->kind == SIM_UPDATE && task->as.update.group) task->as.update.group->updating = NULL;
+    if (task->kind == SIM_UPDATE) sim_group_applied(task->as.update.group);
     stream->first = task->next;
     if (!stream->first) stream->end = &stream->first;
     sim_task_free(task);
@@ -215,9 +217,15 @@ static aclError queue_push(sim_stream *stream, sim_task *task) {
         sim_task_free(task);
         return sim_fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "no thread for stream %d", stream->id);
     }
-    if (task->kind == SIM_RECORD) task->as.event.number = ++task->as.event.event->issued;
+    if (task->kind == SIM_RECORD) {
+        task->as.event.mark = sim_event_issue(task->as.event.event, stream->object.number);
+        if (!task->as.event.mark) {
+            sim_task_free(task);
+            return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a record");
+        }
+    }
     if (task->kind == SIM_WAIT) {
-        task->as.event.number = task->as.event.event->issued;
+        task->as.event.mark = sim_record_hold(task->as.event.event->latest);
         task->as.event.event->waits++;
     }
     if (task->kind == SIM_RUN) task->as.run.model->pending++;
@@ -248,6 +256,7 @@ aclError sim_stream_failure(sim_stream *stream) {
     if (!error) return ACL_SUCCESS;
     stream->error = ACL_SUCCESS;
     stream->dropping = false;
+    sim_event_forgive(stream->context, stream->object.number);
     return sim_fail(error, "stream %d: %s", stream->id, stream->text);
 }
 

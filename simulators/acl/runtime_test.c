@@ -171,6 +171,41 @@ static void test_events(rondo_test *t) {
     A_IS(t, aclrtCreateEventExWithFlag(&ex, ACL_EVENT_EXTERNAL), 107000);
 }
 
+/* Records of one event on two streams are reached in another order: each wait is for its own. */
+static void test_records_overtake(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream slow = acl_stream(t), quick = acl_stream(t), waits = acl_stream(t);
+    aclrtEvent event = acl_event(t);
+    void *cell = acl_cell(t, 0), *seen = acl_cell(t, 0);
+    A_OK(t, acl_launch(acl_function(t, "sleep"), slow, cell, 10000));
+    A_OK(t, acl_launch(acl_function(t, "set"), slow, cell, 7));
+    A_OK(t, aclrtRecordEvent(event, slow));
+    A_OK(t, aclrtStreamWaitEvent(waits, event));
+    A_OK(t, aclrtRecordEvent(event, quick));
+    A_OK(t, aclrtSynchronizeEvent(event)); /* the latest one */
+    A_OK(t, aclrtMemcpyAsync(seen, 8, cell, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, waits));
+    A_OK(t, aclrtSynchronizeStream(waits));
+    T_EQ(t, acl_read(t, seen), 7);
+}
+
+/* Who waits for work that was dropped behind a failure fails, too; not any more once the failure was told. */
+static void test_failures_travel(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream fails = acl_stream(t), waits = acl_stream(t);
+    aclrtEvent event = acl_event(t);
+    void *cell = acl_cell(t, 0);
+    for (int told = 0; told < 2; told++) {
+        A_OK(t, aclrtSetStreamFailureMode(fails, ACL_STOP_ON_FAILURE));
+        A_OK(t, acl_launch(acl_function(t, "break"), fails, cell, 0));
+        A_OK(t, aclrtRecordEvent(event, fails));
+        A_OK(t, aclrtSynchronizeEvent(event));
+        if (told) A_IS(t, aclrtSynchronizeStream(fails), 507015);
+        A_OK(t, aclrtStreamWaitEvent(waits, event));
+        A_IS(t, aclrtSynchronizeStream(waits), told ? 0 : 507015);
+        if (!told) A_IS(t, aclrtSynchronizeStream(fails), 507015);
+    }
+}
+
 static void test_memory(rondo_test *t) {
     A_OPEN(t);
     void *p = NULL, *pinned = NULL, *here = acl_memory(t, 100), *freed = acl_memory(t, 100);
@@ -364,4 +399,5 @@ static void test_host_functions(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_devices), T_PLAIN(test_streams), T_PLAIN(test_failures), T_PLAIN(test_events),
-                T_PLAIN(test_memory), T_PLAIN(test_copies), T_PLAIN(test_kernels), T_PLAIN(test_host_functions))
+                T_PLAIN(test_records_overtake), T_PLAIN(test_failures_travel), T_PLAIN(test_memory),
+                T_PLAIN(test_copies), T_PLAIN(test_kernels), T_PLAIN(test_host_functions))

@@ -47,6 +47,14 @@ typedef struct sim_lane sim_lane;
 typedef struct sim_group sim_group;
 typedef struct sim_task sim_task;
 
+/* One record of an event: records of several streams may be reached in another order than they were issued. */
+typedef struct sim_record {
+    uint32_t users;
+    bool done;
+    aclError error;
+    uint64_t stream; /* its number */
+} sim_record;
+
 /* ------------------------------------------------------------------------------------------------------- call.c */
 
 enum {
@@ -153,7 +161,7 @@ bool sim_grow(void **array, size_t *capacity, size_t count, size_t element);
 typedef struct sim_device {
     uint64_t references;  /* of aclrtSetDevice */
     sim_context *context; /* the default one */
-    int64_t hardware_streams, event_ids, notifies, memory;
+    int64_t hardware_streams, event_ids, notifies, memory, updatable;
 } sim_device;
 
 struct sim_context {
@@ -272,7 +280,7 @@ struct sim_task {
         } callback;
         struct {
             sim_event *event;
-            uint64_t number;    /* of the record */
+            sim_record *mark;   /* that is made, or waited for; null: there was none */
             int64_t timeout;    /* ms; 0: none */
             sim_task *record;   /* in a graph: the one that is waited for */
             uint32_t waited_by; /* in a graph: 1 + the lane that waits for this record last */
@@ -369,11 +377,11 @@ struct sim_event {
     sim_event *next;
     uint32_t kind, flags;
     bool has_id, raised, gone;
-    uint64_t issued, completed; /* records */
+    uint64_t issued;    /* records */
+    sim_record *latest; /* of them; null: none yet */
     uint64_t waits, waits_done;
     uint64_t users; /* tasks that mention it */
     uint64_t time;  /* of the last record that was reached, in nanoseconds */
-    aclError error;
     /* In captures. */
     sim_model *model; /* that it was recorded in last, while it captures */
     sim_task *record;
@@ -381,8 +389,14 @@ struct sim_event {
 };
 
 /* Whether a wait of the event for that record is over. */
-bool sim_event_reached(const sim_event *event, uint64_t number);
-void sim_event_record_done(sim_event *event, uint64_t number, aclError error);
+bool sim_event_reached(const sim_event *event, const sim_record *mark);
+/* Issues one more record: it is the latest from now on. Null: no memory. A reference is the caller's. */
+sim_record *sim_event_issue(sim_event *event, uint64_t stream);
+void sim_event_record_done(sim_event *event, sim_record *mark, aclError error);
+sim_record *sim_record_hold(sim_record *mark);
+void sim_record_release(sim_record *mark);
+/* Whoever waits from now on for what the stream recorded behind its failure does not fail for it any more. */
+void sim_event_forgive(const sim_context *context, uint64_t stream);
 void sim_event_release(sim_event *event);
 void sim_event_destroy(sim_event *event);
 
@@ -468,7 +482,9 @@ struct sim_group {
     sim_model *model;
     sim_stream *stream; /* while it is open */
     uint32_t count;
-    sim_stream *updating;
+    sim_stream *updating; /* also while its updates are on their way */
+    uint64_t queued;
+    size_t first; /* no task of it is in front of that one */
     sim_group *next;
 };
 
@@ -530,6 +546,8 @@ aclError sim_fork_check(const sim_model *model);
 aclError sim_group_capture(sim_model *model, sim_stream *stream, sim_task *task);
 aclError sim_group_update(sim_stream *stream, sim_task *task);
 void sim_group_apply(sim_task *task);
+/* One update of the group is over. */
+void sim_group_applied(sim_group *group);
 const char *sim_kind_name(uint32_t kind);
 
 /* condition.c */
