@@ -396,7 +396,7 @@ typedef struct rondo_graph_info {
     uint32_t unverified; /* 1: mentions memory that is not Rondo's, whose life cannot be watched */
     uint32_t lanes;
     uint32_t slots;
-    uint32_t reserved;
+    uint32_t native;     /* 1: replays launch a graph of the device's own driver */
     uint64_t nodes;
     uint64_t kernels, copies, fills, host_calls;
     uint64_t bytes;   /* state the graph keeps, host memory */

@@ -130,6 +130,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
 /* ----------------------------------------------------------------------------------------------------------- end */
 
 void rondo__graph_forget(rondo_graph *graph) {
+    rondo__driver_graph_drop(&graph->driver, graph->device);
     rondo__lanes_destroy(graph->lanes);
     graph->lanes = NULL;
     rondo__call_list_destroy(graph->list);
@@ -192,6 +193,7 @@ static rondo_status capture_finish(rondo_graph *graph) {
         RONDO__TRY_NOTE(rondo__lanes_create(graph->device, rondo__call_list_lanes(graph->list), &graph->lanes),
                         "at the end of the capture of graph '%s'", graph->name);
     rondo__graph_close_slots(graph);
+    rondo__driver_graph_make(&graph->driver, graph->list, graph->lanes, graph->name);
     return RONDO_OK;
 }
 

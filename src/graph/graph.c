@@ -111,6 +111,7 @@ rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info
     info.events = counts[RONDO__LIST_RECORD] + counts[RONDO__LIST_WAIT];
     while (rondo__call_list_child(graph->list, (size_t)info.children, &child)) info.children++;
     info.slots = (uint32_t)graph->slots.count;
+    info.native = graph->driver.graph != NULL;
     info.kernels = counts[RONDO__LIST_KERNEL];
     info.copies = counts[RONDO__LIST_COPY];
     info.fills = counts[RONDO__LIST_FILL];

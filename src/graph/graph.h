@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "graph/list.h"
 #include "graph/modes.h"
+#include "graph/driver.h"
 #include "graph/rng.h"
 #include "graph/ticket.h"
 
@@ -79,7 +80,8 @@ struct rondo_graph {
 
     /* What was captured. */
     rondo__call_list *list;
-    rondo__lanes *lanes;      /* null where nothing runs apart */
+    rondo__lanes *lanes; /* null where nothing runs apart */
+    rondo__driver_graph driver;
     rondo_pool_id pool;       /* one use of it is ours; {0, 0}: none */
     bool copies;              /* some slot is copied around the list */
     bool around;              /* a replay has to do something before or after the list */

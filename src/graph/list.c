@@ -408,6 +408,13 @@ void rondo__call_list_bind(rondo__call_list *list, uint32_t slot, uint64_t addre
 }
 
 /* Lengths and accesses of a copy or fill follow from its words, whatever the caller said. */
+bool rondo__call_list_mention_at(const rondo__call_list *list, uint32_t slot, size_t index, uint64_t *out_entry) {
+    const rondo__buffer *mentions = &rondo__list_slot_at(list, slot)->mentions;
+    if (index >= mentions->count) return false;
+    *out_entry = RONDO__BUFFER_AT(mentions, const rondo__list_mention, index)->entry;
+    return true;
+}
+
 static rondo_status list_update_arguments(const rondo__call_list *list, uint64_t entry, const rondo_argument *given,
                                           rondo_argument *arguments) {
     const rondo__list_node *node = rondo__list_node_at(list, entry);

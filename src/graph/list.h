@@ -102,8 +102,13 @@ RONDO_MUST_USE rondo_status rondo__call_list_run(const rondo__call_list *list, r
 /* The same over streams and events of its lanes; null: everything goes to the one stream, in order of capture. */
 RONDO_MUST_USE rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream,
                                                        const rondo__lanes *lanes);
+/* Node by node, whatever the backend could do; where it fails on the way, what did go out is not joined. */
+RONDO_MUST_USE rondo_status rondo__call_list_enqueue(const rondo__call_list *list, rondo_stream *stream,
+                                                     const rondo__lanes *lanes);
 
 /* Looking at it. */
+/* The entry of the slot's i-th mention; false past the end. */
+bool rondo__call_list_mention_at(const rondo__call_list *list, uint32_t slot, size_t index, uint64_t *out_entry);
 uint64_t rondo__call_list_count(const rondo__call_list *list);
 uint64_t rondo__call_list_bytes(const rondo__call_list *list); /* host memory it takes */
 typedef struct rondo__call_list_node {

@@ -145,17 +145,17 @@ static rondo_status list_enqueue_steps(const rondo__call_list *list, rondo_strea
 
 static rondo_status list_enqueue_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
     size_t step = 0;
-    rondo_status status = RONDO_OK;
     rondo__lanes_work_for(lanes, stream);
-    for (uint64_t i = 0; i < list->entry_count && !status; i++) {
-        status = list_enqueue_steps(list, stream, lanes, &step, i);
-        if (status) break;
-        status = list_enqueue_node(list, rondo__lanes_stream(lanes, list->entries[i].lane, stream), i);
-        if (status) status = list_failed(list, status, i);
+    for (uint64_t i = 0; i < list->entry_count; i++) {
+        RONDO__TRY(list_enqueue_steps(list, stream, lanes, &step, i));
+        rondo_status status = list_enqueue_node(list, rondo__lanes_stream(lanes, list->entries[i].lane, stream), i);
+        if (status) return list_failed(list, status, i);
     }
-    if (!status) status = list_enqueue_steps(list, stream, lanes, &step, list->entry_count);
-    if (status) rondo__lanes_settle(lanes); /* what did go out is not joined */
-    return status;
+    return list_enqueue_steps(list, stream, lanes, &step, list->entry_count);
+}
+
+rondo_status rondo__call_list_enqueue(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+    return lanes ? list_enqueue_lanes(list, stream, lanes) : list_enqueue(list, stream);
 }
 
 /* Records of a list that ran as a whole. */
@@ -169,10 +169,15 @@ static void list_note_records(const rondo__call_list *list) {
 }
 
 rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
-    if (!list->lowered) return lanes ? list_enqueue_lanes(list, stream, lanes) : list_enqueue(list, stream);
+    rondo_status status = RONDO_OK;
+    if (!list->lowered) {
+        status = rondo__call_list_enqueue(list, stream, lanes);
+        if (status && lanes) rondo__lanes_settle(lanes); /* what did go out is not joined */
+        return status;
+    }
     if (!list->baked.count) return RONDO_OK;
     uint64_t failed = UINT64_MAX;
-    rondo_status status = rondo__stream_execute(stream, &list->baked, &failed);
+    status = rondo__stream_execute(stream, &list->baked, &failed);
     if (__builtin_expect(list->counts[RONDO__LIST_RECORD] != 0, 0)) list_note_records(list);
     return status || failed != UINT64_MAX ? list_failed(list, status, failed) : RONDO_OK;
 }
@@ -190,7 +195,8 @@ static uint64_t list_buffer_bytes(const rondo__buffer *buffer) {
 }
 
 uint64_t rondo__call_list_bytes(const rondo__call_list *list) {
-    uint64_t bytes = sizeof *list + (list->memo ? RONDO__LIST_MEMO * sizeof *list->memo : 0u) + list->entries_bytes + list->texts.total;
+    uint64_t bytes = sizeof *list + (list->memo ? RONDO__LIST_MEMO * sizeof *list->memo : 0u) + list->entries_bytes +
+                     list->texts.total;
     bytes += list_buffer_bytes(&list->nodes) + list_buffer_bytes(&list->arguments) + list_buffer_bytes(&list->side);
     bytes += list_buffer_bytes(&list->details) + list_buffer_bytes(&list->references);
     bytes += list_buffer_bytes(&list->names) + list_buffer_bytes(&list->slots);

@@ -65,9 +65,18 @@ static rondo_status replay_before(rondo_graph *graph, rondo_stream *stream) {
     return status;
 }
 
+/* Its nodes have changed since it was captured. */
+static void replay_make_driver(rondo_graph *graph) {
+    rondo__driver_graph_drop(&graph->driver, graph->device);
+    rondo__driver_graph_make(&graph->driver, graph->list, graph->lanes, graph->name);
+}
+
 static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
     if (graph->around) RONDO__TRY(replay_before(graph, stream));
-    RONDO__TRY_NOTE(rondo__call_list_run_lanes(graph->list, stream, graph->lanes), "replay of graph '%s'", graph->name);
+    if (__builtin_expect(graph->driver.stale, 0)) replay_make_driver(graph);
+    RONDO__TRY_NOTE(graph->driver.graph ? rondo__driver_graph_launch(&graph->driver, stream)
+                                        : rondo__call_list_run_lanes(graph->list, stream, graph->lanes),
+                    "replay of graph '%s'", graph->name);
     return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;
 }
 

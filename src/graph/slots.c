@@ -129,6 +129,15 @@ static rondo_status slots_refuse_opaque(const rondo_graph *graph, uint32_t slot)
     return RONDO_OK;
 }
 
+/* Into the list, and into the device's own graph. */
+static void slots_write(rondo_graph *graph, uint32_t slot, uint64_t address) {
+    uint64_t entry;
+    rondo__call_list_bind(graph->list, slot, address);
+    if (!graph->driver.graph) return;
+    for (size_t i = 0; rondo__call_list_mention_at(graph->list, slot, i, &entry); i++)
+        rondo__driver_graph_follow(&graph->driver, graph->list, entry);
+}
+
 rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) {
     uint64_t start = (uint64_t)(uintptr_t)address, counts[RONDO__LIST_KINDS], end;
     rondo__memory_reference reference;
@@ -147,7 +156,7 @@ rondo_status rondo_graph_bind(rondo_graph *graph, uint32_t slot, void *address) 
     RONDO__TRY(slots_resolve(graph, slot, start, &reference));
     s->bound = start;
     s->reference = reference;
-    if (!s->own) rondo__call_list_bind(graph->list, slot, start); /* else the next replay copies from there */
+    if (!s->own) slots_write(graph, slot, start); /* else the next replay copies from there */
     return RONDO_OK;
 }
 
@@ -157,7 +166,7 @@ rondo_status rondo__graph_bind(rondo_graph *graph, uint32_t slot, uint64_t addre
         return rondo_graph_bind(graph, slot, (void *)(uintptr_t)address);
     }
     rondo__graph_slot_at(graph, slot)->bound = address;
-    rondo__call_list_bind(graph->list, slot, address);
+    slots_write(graph, slot, address);
     return RONDO_OK;
 }
 
@@ -189,6 +198,7 @@ rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_a
     slots_close_dead(graph);
     RONDO__TRY_NOTE(rondo__call_list_update(graph->list, node, arguments, argument_count), "update of graph '%s'",
                     graph->name);
+    rondo__driver_graph_follow(&graph->driver, graph->list, node);
     slots_choose_copies(graph);
     /* A slot that nobody mentioned may be mentioned now, and its memory gone long since: the next replay looks. */
     rondo__memory_raise_stale(&graph->watcher, RONDO__STALE_FREED);
