@@ -29,6 +29,7 @@ ROOMS = {
     "kernels/ref": (7, ""),
     "backends/cpu": (7, ""),
     "backends/sim": (7, ""),
+    "backends/ascend": (7, ""),
     "simulators/acl": (7, ""),
     "cli": (8, ""),
     "conformance": (8, ""),
@@ -40,7 +41,7 @@ ROOMS = {
 }
 # What a plugin sees is the plugin's contract and the vocabulary that it is written in.
 PUBLIC = {"kernels/ref": {"plugin.h", "types.h"}, "backends/cpu": {"plugin.h", "types.h"},
-          "backends/sim": {"plugin.h", "types.h"}}
+          "backends/sim": {"plugin.h", "types.h"}, "backends/ascend": {"plugin.h", "types.h"}}
 # What a room may include of others that stand beside it: the tool is a shell around the suites.
 BESIDE = {"cli": {"conformance"}}
 # Libraries beyond the C library and POSIX.

@@ -382,8 +382,9 @@ static void test_types(rondo_test *t) {
     bool has = true;
     T_STR(t, rondo_device_type_at(instance, 0), "cpu");
     T_STR(t, rondo_device_type_at(instance, 1), "sim");
-    T_STR(t, rondo_device_type_at(instance, 2), "fake");
-    T_TRUE(t, rondo_device_type_at(instance, 3) == NULL && rondo_device_type_at(NULL, 0) == NULL);
+    T_STR(t, rondo_device_type_at(instance, 2), "ascend");
+    T_STR(t, rondo_device_type_at(instance, 3), "fake");
+    T_TRUE(t, rondo_device_type_at(instance, 4) == NULL && rondo_device_type_at(NULL, 0) == NULL);
     T_STR(t, rondo_device_type_description(instance, "fake"), "a fake");
     T_TRUE(t, rondo_device_type_description(instance, "x") == NULL);
     T_OK(t, rondo_device_type_count(instance, "fake", &count));
@@ -405,9 +406,9 @@ static void test_the_current_accelerator(rondo_test *t) {
     rondo__registry *registry = rondo__instance_registry(instance);
     size_t count = registry->entries.count;
     rondo__registry_entry *entries = registry->entries.data;
-    rondo__registry_entry cpu = entries[0], sim = entries[1], own = entries[2];
+    rondo__registry_entry cpu = entries[0], sim = entries[1], own = entries[3];
     bool has = true;
-    entries[0] = cpu, entries[1] = own, entries[2] = sim;
+    entries[0] = cpu, entries[1] = own, entries[3] = sim;
     rondo_status status = rondo_device_has_graph_impl(instance, NULL, &has);
     bool first = has;
     rondo_status_release(status);
@@ -420,7 +421,7 @@ static void test_the_current_accelerator(rondo_test *t) {
     registry->entries.count = 2; /* cpu, and a type without a driver */
     rondo_status none = rondo_device_has_graph_impl(instance, NULL, &has);
     registry->entries.count = count;
-    entries[1] = sim, entries[2] = own;
+    entries[1] = sim, entries[3] = own;
     rondo_code none_code = rondo_status_code(none);
     rondo_status_release(none);
     T_OK(t, rondo__status_first(status, third));

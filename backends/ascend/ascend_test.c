@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The backend over the simulated library: what it says when there is none, how numbers become codes, and that graphs of the
+ * driver give what the core's own list gives. */
+#include <acl_simulator.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rondo/runtime.h>
+
+#include "backends/ascend/ascend.h"
+#include "harness/harness.h"
+
+static char lines[4096];
+
+static void take_line(void *user, rondo_log_level level, const char *text) {
+    (void)user, (void)level;
+    size_t used = strlen(lines);
+    (void)snprintf(lines + used, sizeof lines - used, "%s\n", text);
+}
+
+static const char *library_path(rondo_test *t) {
+    const char *path = getenv("RONDO_TEST_ACL_LIBRARY");
+    if (!path || access(path, R_OK)) rondo_test_skip(t, "RONDO_TEST_ACL_LIBRARY names no simulated libascendcl.so");
+    return path;
+}
+
+static rondo_instance *open_instance(rondo_test *t, const char *library) {
+    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
+    rondo_instance *instance = NULL;
+    lines[0] = 0;
+    options.allocator = rondo_test_allocator(t);
+    options.ignore_plugin_path = 1;
+    options.log = take_line;
+    if (library) T_EQ(t, setenv("RONDO_ACL_LIBRARY", library, 1), 0);
+    T_OK(t, rondo_instance_create(&options, &instance));
+    T_DEFER(t, rondo_instance_release, instance);
+    return instance;
+}
+
+static const aclsim_control *control_of(rondo_test *t) {
+    void *library = dlopen(library_path(t), RTLD_NOW | RTLD_LOCAL);
+    T_TRUE(t, library != NULL);
+    int (*function)(void *, const char *, void **) = NULL;
+    void *symbol = dlsym(library, "aclrtBinaryGetFunction"), *handle = NULL;
+    memcpy(&function, &symbol, sizeof symbol);
+    T_EQ(t, function(NULL, ACLSIM_CONTROL, &handle), 0);
+    (void)dlclose(library); /* the backend has it open, and for good */
+    return handle;
+}
+
+static void settings_back(void *pointer) {
+    const aclsim_control *control = pointer;
+    (void)control->set("STREAMS", 1984);
+    (void)control->set("TASK_UPDATE", 1);
+    (void)control->set("SOFTWARE_SQ", 1);
+    (void)control->set("DELAY", 0);
+    (void)control->set("NOTIFIES", 1024);
+    (void)control->fail("aclmdlRICaptureEnd", 0, 0);
+}
+
+typedef struct bed {
+    const aclsim_control *control;
+    rondo_device *device;
+    rondo_stream *stream, *side;
+    rondo_kernel iota, copy, spin;
+    char *a, *b, *c;
+} bed;
+
+static void release_kernels(void *pointer) {
+    const bed *b = pointer;
+    if (b->iota.function) rondo_kernel_release(b->device, b->iota);
+    if (b->copy.function) rondo_kernel_release(b->device, b->copy);
+    if (b->spin.function) rondo_kernel_release(b->device, b->spin);
+}
+
+static rondo_stream *open_stream(rondo_test *t, rondo_device *device) {
+    rondo_stream *stream = NULL;
+    T_OK(t, rondo_stream_create(device, NULL, &stream));
+    T_DEFER(t, rondo_stream_release, stream);
+    return stream;
+}
+
+static void bed_open(rondo_test *t, const char *settings, bed *b) {
+    *b = (bed){0};
+    rondo_instance *instance = open_instance(t, library_path(t));
+    T_OK(t, rondo_device_open(instance, "ascend", settings, &b->device));
+    T_DEFER(t, rondo_device_release, b->device);
+    b->control = control_of(t);
+    T_DEFER(t, settings_back, (void *)(uintptr_t)b->control);
+    T_DEFER(t, release_kernels, b);
+    T_OK(t, rondo_kernel_find(b->device, "rondo.iota", &b->iota));
+    T_OK(t, rondo_kernel_find(b->device, "rondo.copy", &b->copy));
+    T_OK(t, rondo_kernel_find(b->device, "rondo.spin", &b->spin));
+    b->stream = open_stream(t, b->device);
+    b->side = open_stream(t, b->device);
+    void *memory[3];
+    for (int i = 0; i < 3; i++) {
+        T_OK(t, rondo_memory_allocate(b->device, 64, &memory[i]));
+        T_OK(t, rondo_stream_fill(b->stream, memory[i], 0, 64));
+    }
+    T_OK(t, rondo_stream_synchronize(b->stream));
+    b->a = memory[0];
+    b->b = memory[1];
+    b->c = memory[2];
+    b->control->clear_counts();
+}
+
+static rondo_status iota(const bed *b, rondo_stream *stream, void *out, uint64_t start) {
+    rondo_argument arguments[] = {
+        {(uint64_t)(uintptr_t)out, 64, RONDO_ACCESS_WRITE, 0}, {8, 0, 0, 0}, {start, 0, 0, 0}};
+    rondo_call call = RONDO_CALL_INIT;
+    call.kernel = b->iota;
+    call.arguments = arguments;
+    call.argument_count = 3;
+    call.name = "iota";
+    return rondo_stream_launch(stream, &call);
+}
+
+static rondo_status copy(const bed *b, rondo_stream *stream, const void *from, void *to) {
+    rondo_argument arguments[] = {{(uint64_t)(uintptr_t)from, 64, RONDO_ACCESS_READ, 0},
+                                  {(uint64_t)(uintptr_t)to, 64, RONDO_ACCESS_WRITE, 0},
+                                  {64, 0, 0, 0}};
+    rondo_call call = RONDO_CALL_INIT;
+    call.kernel = b->copy;
+    call.arguments = arguments;
+    call.argument_count = 3;
+    call.name = "copy";
+    return rondo_stream_launch(stream, &call);
+}
+
+static void want(rondo_test *t, const bed *b, const void *memory, uint64_t start) {
+    uint64_t got[8];
+    T_OK(t, rondo_stream_copy(b->stream, got, memory, 64, RONDO_COPY_DEVICE_TO_HOST));
+    T_OK(t, rondo_stream_synchronize(b->stream));
+    for (uint64_t i = 0; i < 8; i++) T_EQ(t, got[i], start + i);
+}
+
+static rondo_graph *open_graph(rondo_test *t, const bed *b) {
+    rondo_graph *graph = NULL;
+    rondo_graph_options options = RONDO_GRAPH_OPTIONS_INIT;
+    options.name = "g";
+    T_OK(t, rondo_graph_create(b->device, &options, &graph));
+    T_DEFER(t, rondo_graph_release, graph);
+    return graph;
+}
+
+static const rondo_pool_id no_pool = {0, 0};
+
+static bool is_native(rondo_test *t, rondo_graph *graph) {
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    T_OK(t, rondo_graph_get_info(graph, &info));
+    return info.native != 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ without a library */
+
+static void test_no_library(rondo_test *t) {
+    rondo_device *device = NULL;
+    uint32_t count = 9;
+    bool has = true;
+    rondo_instance *instance = open_instance(t, "/nowhere/libascendcl.so");
+    T_FAILS(t, rondo_device_type_count(instance, "ascend", &count), UNAVAILABLE,
+            "Ascend's runtime library is not here");
+    T_FAILS(t, rondo_device_open(instance, "ascend", NULL, &device), UNAVAILABLE, "/nowhere/libascendcl.so");
+    T_OK(t, rondo_device_has_graph_impl(instance, NULL, &has)); /* another accelerator is the current one, as ever */
+    T_TRUE(t, has);
+}
+
+/* A library of another kind. */
+static void test_wrong_library(rondo_test *t) {
+    uint32_t count = 9;
+    rondo_instance *instance = open_instance(t, "libm.so.6");
+    T_FAILS(t, rondo_device_type_count(instance, "ascend", &count), UNAVAILABLE, "has no aclInit");
+}
+
+static void test_codes(rondo_test *t) {
+    T_EQ(t, rondo__ascend_code(0), RONDO_CODE_OK);
+    T_EQ(t, rondo__ascend_code(207001), RONDO_CODE_OUT_OF_MEMORY);
+    T_EQ(t, rondo__ascend_code(207000), RONDO_CODE_UNSUPPORTED);
+    T_EQ(t, rondo__ascend_code(207005), RONDO_CODE_OUT_OF_RANGE);
+    T_EQ(t, rondo__ascend_code(107025), RONDO_CODE_CAPTURE_UNJOINED);
+    T_EQ(t, rondo__ascend_code(107032), RONDO_CODE_CAPTURE_MERGED);
+    T_EQ(t, rondo__ascend_code(507903), RONDO_CODE_CAPTURE_INVALIDATED);
+    T_EQ(t, rondo__ascend_code(107037), RONDO_CODE_BUSY);
+    T_EQ(t, rondo__ascend_code(507015), RONDO_CODE_KERNEL_FAILED);
+    T_EQ(t, rondo__ascend_code(1), RONDO_CODE_INTERNAL);
+}
+
+/* All four modes. */
+static void test_modes(rondo_test *t) {
+    static const int wants[] = {0, 0, 1, 2};
+    bed b;
+    bed_open(t, NULL, &b);
+    for (rondo_capture_mode mode = 0; mode < RONDO_CAPTURE_MODE_COUNT; mode++) {
+        int acl = -1;
+        T_OK(t, rondo__ascend_mode(NULL, mode, &acl));
+        T_EQ(t, acl, wants[mode]);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- graphs */
+
+/* One launch of the driver a replay; the same values with the core's own list. */
+static void record_and_replay(rondo_test *t, const char *settings, bool native) {
+    bed b;
+    bed_open(t, settings, &b);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_THREAD_LOCAL));
+    T_OK(t, iota(&b, b.stream, b.a, 5));
+    T_OK(t, copy(&b, b.stream, b.a, b.b));
+    T_OK(t, rondo_stream_copy(b.stream, b.c, b.b, 64, RONDO_COPY_DEVICE_TO_DEVICE));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    native = native && !rondo_test_failing(t); /* without memory for it, the list is what there is */
+    if (!rondo_test_failing(t)) T_EQ(t, is_native(t, graph), native);
+    for (int i = 0; i < 4; i++) {
+        T_OK(t, rondo_stream_fill(b.stream, b.c, 0xff, 64));
+        T_OK(t, rondo_graph_replay(graph, b.stream));
+        want(t, &b, b.c, 5);
+    }
+    if (rondo_test_failing(t)) return;
+    T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), native ? 4 : 0);
+    T_EQ(t, b.control->count("replays"), native ? 4 : 0);
+    T_EQ(t, b.control->count("aclmdlRICaptureBegin"), native);
+}
+
+static void test_native(rondo_test *t) { record_and_replay(t, NULL, true); }
+static void test_list(rondo_test *t) { record_and_replay(t, "graphs=list", false); }
+static void test_without_updates(rondo_test *t) { record_and_replay(t, "updates=off", true); }
+
+static void test_settings(rondo_test *t) {
+    rondo_device *device = NULL;
+    rondo_instance *instance = open_instance(t, library_path(t));
+    T_FAILS(t, rondo_device_open(instance, "ascend", "graphs=some", &device), INVALID_ARGUMENT, "graphs=native|list");
+    T_FAILS(t, rondo_device_open(instance, "ascend", "colour=red", &device), INVALID_ARGUMENT, "is no setting");
+    T_FAILS(t, rondo_device_open(instance, "ascend:7", NULL, &device), OUT_OF_RANGE, "7");
+}
+
+/* The driver refuses a capture: the graph is replayed all the same, and the log says why. */
+static void test_a_refused_capture_is_replayed_by_the_list(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->set("NOTIFIES", 0), 0);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 5));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    T_TRUE(t, !is_native(t, graph));
+    if (!rondo_test_failing(t)) T_TRUE(t, strstr(lines, "is replayed node by node") && strstr(lines, "[207009]"));
+    T_OK(t, rondo_graph_replay(graph, b.stream));
+    want(t, &b, b.a, 5);
+}
+
+/* Older drivers: task groups answer 207000, which costs updates and nothing else. */
+static void test_updates_go_without_task_groups(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->set("TASK_UPDATE", 0), 0);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 5));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    T_TRUE(t, is_native(t, graph));
+    rondo_argument arguments[] = {{(uint64_t)(uintptr_t)b.a, 64, RONDO_ACCESS_WRITE, 0}, {8, 0, 0, 0}, {9, 0, 0, 0}};
+    T_OK(t, rondo_graph_update(graph, 0, arguments, 3));
+    T_OK(t, rondo_graph_replay(graph, b.stream));
+    want(t, &b, b.a, 9);
+    T_EQ(t, b.control->count("aclmdlRICaptureBegin"), 2); /* captured anew */
+    T_EQ(t, b.control->count("aclmdlRICaptureTaskUpdateBegin"), 0);
+}
+
+/* E08, E10: what is updated is what the next replay sees, through task groups; what did not change costs nothing. */
+static void test_e10_updates(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->set("DELAY", 5), 0);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_graph_declare_slot(graph, 0, b.b, 64, RONDO_ACCESS_WRITE, RONDO_SLOT_REBIND));
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 0));
+    T_OK(t, copy(&b, b.stream, b.a, b.b));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    for (uint64_t step = 0; step < 20; step++) {
+        void *to = step % 2 ? b.b : b.c;
+        rondo_argument arguments[] = {
+            {(uint64_t)(uintptr_t)b.a, 64, RONDO_ACCESS_WRITE, 0}, {8, 0, 0, 0}, {step / 2, 0, 0, 0}};
+        T_OK(t, rondo_graph_update(graph, 0, arguments, 3)); /* changes at every other step */
+        T_OK(t, rondo_graph_bind(graph, 0, to));
+        T_OK(t, rondo_graph_replay(graph, b.stream));
+        want(t, &b, to, step / 2);
+    }
+    T_EQ(t, b.control->count("aclmdlRICaptureBegin"), 1);
+    T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 20);
+    T_EQ(t, b.control->count("aclmdlRICaptureTaskUpdateBegin"), 9 + 20);
+}
+
+/* E12: nobody waits for the host between the steps; each sees its own value. */
+static void test_e12_a_thousand_steps(rondo_test *t) {
+    enum { STEPS = 1000 };
+    bed b;
+    bed_open(t, NULL, &b);
+    void *results = NULL;
+    T_OK(t, rondo_memory_allocate(b.device, STEPS * 64, &results));
+    T_EQ(t, b.control->set("DELAY", 3), 0);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 0));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    for (uint64_t step = 0; step < STEPS; step++) {
+        rondo_stream *stream = step % 2 ? b.side : b.stream;
+        char *result = (char *)results + step * 64;
+        rondo_argument arguments[] = {
+            {(uint64_t)(uintptr_t)result, 64, RONDO_ACCESS_WRITE, 0}, {8, 0, 0, 0}, {step, 0, 0, 0}};
+        T_OK(t, rondo_graph_update(graph, 0, arguments, 3));
+        T_OK(t, rondo_graph_replay(graph, stream));
+    }
+    T_OK(t, rondo_stream_synchronize(b.side));
+    T_OK(t, rondo_stream_synchronize(b.stream));
+    T_EQ(t, b.control->count("aclmdlRICaptureTaskUpdateBegin"), STEPS);
+    for (uint64_t step = 0; step < STEPS; step += 7) want(t, &b, (char *)results + step * 64, step);
+}
+
+/* E14: what does not fit is said before the driver does, by what is missing. */
+static void test_e14_streams_are_counted_first(rondo_test *t) {
+    bed b;
+    rondo_stream *more = NULL;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->set("STREAMS", (int64_t)b.control->alive("hardware_streams")), 0);
+    b.control->clear_counts();
+    T_FAILS(t, rondo_stream_create(b.device, NULL, &more), OUT_OF_RANGE, "no hardware stream is left");
+    T_EQ(t, b.control->count("aclrtCreateStreamWithConfig"), 0);
+}
+
+/* E16: a graph is replayed while another one is captured; it becomes nodes of it. */
+static void test_e16_a_replay_inside_a_capture(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    rondo_graph *inner = open_graph(t, &b), *outer = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(inner, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 3));
+    T_OK(t, rondo_graph_capture_end(inner, b.stream));
+    T_OK(t, rondo_graph_capture_begin(outer, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, rondo_graph_replay(inner, b.stream));
+    T_OK(t, copy(&b, b.stream, b.a, b.b));
+    T_OK(t, rondo_graph_capture_end(outer, b.stream));
+    rondo_graph_reset(inner);
+    T_OK(t, rondo_graph_replay(outer, b.stream));
+    want(t, &b, b.b, 3);
+    if (!rondo_test_failing(t)) T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 1);
+}
+
+static int32_t fail_with(const void *context, const uint64_t *words) {
+    (void)context, (void)words;
+    return 42;
+}
+
+static int32_t fail_host(void *user) {
+    (void)user;
+    return 7;
+}
+
+/* Eagerly and in a graph: the call by its name, once, and what is behind it does not run. */
+static void test_failures_by_name(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    rondo_graph *graph = open_graph(t, &b);
+    rondo_call call = RONDO_CALL_INIT;
+    call.kernel = (rondo_kernel){fail_with, NULL};
+    call.name = "the_culprit";
+    for (int in_graph = 0; in_graph < 2; in_graph++) {
+        T_OK(t, rondo_stream_fill(b.stream, b.a, 0, 64));
+        T_OK(t, rondo_stream_synchronize(b.stream));
+        if (in_graph) T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+        T_OK(t, rondo_stream_launch(b.stream, &call));
+        T_OK(t, iota(&b, b.stream, b.a, 100));
+        if (in_graph) T_OK(t, rondo_graph_capture_end(graph, b.stream));
+        if (in_graph) T_OK(t, rondo_graph_replay(graph, b.stream));
+        T_FAILS(t, rondo_stream_synchronize(b.stream), KERNEL_FAILED, "'the_culprit' failed: it returned 42");
+        T_OK(t, rondo_stream_synchronize(b.stream));
+        uint64_t got = 1;
+        T_OK(t, rondo_stream_copy(b.stream, &got, b.a, 8, RONDO_COPY_DEVICE_TO_HOST));
+        T_OK(t, rondo_stream_synchronize(b.stream));
+        T_EQ(t, got, 0);
+    }
+    T_OK(t, rondo_stream_host_call(b.stream, fail_host, NULL));
+    T_OK(t, iota(&b, b.stream, b.a, 100));
+    T_FAILS(t, rondo_stream_synchronize(b.stream), KERNEL_FAILED, "a host function failed: it returned 7");
+}
+
+/* The driver's own number and sentence go along. */
+static void test_the_drivers_words(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    void *memory = NULL;
+    T_FAILS(t, rondo_memory_allocate(b.device, (uint64_t)4 << 30, &memory), OUT_OF_MEMORY, "[207001]");
+}
+
+static void *own_context(void *argument) {
+    const bed *b = argument;
+    int (*set)(int32_t) = NULL;
+    int (*now)(int32_t *) = NULL;
+    void *library = dlopen(getenv("RONDO_ACL_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    void *symbol = dlsym(library, "aclrtSetDevice");
+    memcpy(&set, &symbol, sizeof symbol);
+    symbol = dlsym(library, "aclrtGetDevice");
+    memcpy(&now, &symbol, sizeof symbol);
+    int32_t device = -1;
+    int error = set(1);
+    rondo_status_release(iota(b, b->stream, b->a, 77));
+    if (!error) error = now(&device);
+    (void)dlclose(library);
+    return (void *)(intptr_t)(error ? -1 : device);
+}
+
+/* Another library's device in the same thread is left as it was. */
+static void test_a_threads_context_is_its_own(rondo_test *t) {
+    bed b;
+    pthread_t thread;
+    void *device = NULL;
+    bed_open(t, NULL, &b);
+    T_EQ(t, pthread_create(&thread, NULL, own_context, &b), 0);
+    T_EQ(t, pthread_join(thread, &device), 0);
+    T_EQ(t, (intptr_t)device, 1);
+    want(t, &b, b.a, 77);
+}
+
+/* Graphs of several lanes, captured natively, against the values of the same work done eagerly; under random delays. */
+static void test_forks(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    rondo_graph *graph = open_graph(t, &b);
+    rondo_event *out = NULL, *back = NULL;
+    T_OK(t, rondo_event_create(b.device, &out));
+    T_DEFER(t, rondo_event_release, out);
+    T_OK(t, rondo_event_create(b.device, &back));
+    T_DEFER(t, rondo_event_release, back);
+    T_EQ(t, b.control->set("DELAY", 20), 0);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 5));
+    T_OK(t, rondo_event_record(out, b.stream));
+    T_OK(t, rondo_event_wait(out, b.side));
+    T_OK(t, copy(&b, b.side, b.a, b.b));
+    T_OK(t, rondo_event_record(back, b.side));
+    T_OK(t, rondo_event_wait(back, b.stream));
+    T_OK(t, copy(&b, b.stream, b.b, b.c));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    T_TRUE(t, is_native(t, graph));
+    for (int i = 0; i < 20; i++) {
+        T_OK(t, rondo_stream_fill(b.stream, b.c, 0, 64));
+        T_OK(t, rondo_graph_replay(graph, b.stream));
+        want(t, &b, b.c, 5);
+    }
+    T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 20);
+}
+
+RONDO_TEST_MAIN(T(test_no_library), T(test_wrong_library), T(test_codes), T(test_modes), T(test_native), T(test_list),
+                T_PLAIN(test_without_updates), T(test_settings),
+                T_PLAIN(test_a_refused_capture_is_replayed_by_the_list), T_PLAIN(test_updates_go_without_task_groups),
+                T_PLAIN(test_e10_updates), T_PLAIN(test_e12_a_thousand_steps),
+                T_PLAIN(test_e14_streams_are_counted_first), T(test_e16_a_replay_inside_a_capture),
+                T_PLAIN(test_failures_by_name), T_PLAIN(test_the_drivers_words),
+                T_PLAIN(test_a_threads_context_is_its_own), T_PLAIN(test_forks))

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The driver's error numbers as codes: what the caller should do next. The number and the driver's words go along. */
+#include <string.h>
+
+#include "ascend.h"
+
+static const struct {
+    int error;
+    rondo_code code;
+    rondo_layer layer;
+} error_table[] = {{100000, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {100001, RONDO_CODE_INVALID_STATE, RONDO_LAYER_DRIVER},
+                   {107000, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {107001, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {107002, RONDO_CODE_INVALID_STATE, RONDO_LAYER_DRIVER},
+                   {107003, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {107005, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {107017, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {107019, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
+                   {107020, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
+                   {107023, RONDO_CODE_ABORTED, RONDO_LAYER_DRIVER},
+                   {107024, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107025, RONDO_CODE_CAPTURE_UNJOINED, RONDO_LAYER_CAPTURE},
+                   {107026, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107027, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107028, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107029, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107030, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107031, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107032, RONDO_CODE_CAPTURE_MERGED, RONDO_LAYER_CAPTURE},
+                   {107033, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107034, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107036, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107037, RONDO_CODE_BUSY, RONDO_LAYER_CAPTURE},
+                   {107038, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107040, RONDO_CODE_BUSY, RONDO_LAYER_CAPTURE},
+                   {107041, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {107045, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {200000, RONDO_CODE_OUT_OF_MEMORY, RONDO_LAYER_DRIVER},
+                   {200001, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_DRIVER},
+                   {200006, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_DRIVER},
+                   {207000, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_DRIVER},
+                   {207001, RONDO_CODE_OUT_OF_MEMORY, RONDO_LAYER_MEMORY},
+                   {207004, RONDO_CODE_UNAVAILABLE, RONDO_LAYER_DRIVER},
+                   {207005, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207007, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207008, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207009, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207010, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207012, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
+                   {207018, RONDO_CODE_OUT_OF_MEMORY, RONDO_LAYER_MEMORY},
+                   {507009, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_CAPTURE},
+                   {507011, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {507014, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507015, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507017, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507018, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507034, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507035, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507046, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
+                   {507047, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
+                   {507053, RONDO_CODE_DEVICE_LOST, RONDO_LAYER_DRIVER},
+                   {507899, RONDO_CODE_DEVICE_LOST, RONDO_LAYER_DRIVER},
+                   {507903, RONDO_CODE_CAPTURE_INVALIDATED, RONDO_LAYER_CAPTURE}};
+enum { ERROR_COUNT = sizeof error_table / sizeof error_table[0] };
+
+rondo_code rondo__ascend_code(int error) {
+    for (int i = 0; i < ERROR_COUNT; i++)
+        if (error_table[i].error == error) return error_table[i].code;
+    return error ? RONDO_CODE_INTERNAL : RONDO_CODE_OK;
+}
+
+static rondo_layer error_layer(int error) {
+    for (int i = 0; i < ERROR_COUNT; i++)
+        if (error_table[i].error == error) return error_table[i].layer;
+    return RONDO_LAYER_DRIVER;
+}
+
+rondo_status rondo__ascend_error(const rondo__ascend_library *library, const char *call, int error) {
+    if (!error) return RONDO_OK;
+    const char *text = library->api.aclGetRecentErrMsg();
+    const char *reason = text ? strstr(text, "Reason: ") : NULL;
+    if (reason) reason += strlen("Reason: ");
+    else reason = text ? text : "the driver gives no reason";
+    int length = (int)strcspn(reason, "\n");
+    return library->host->status_make(rondo__ascend_code(error), error_layer(error), __FILE__, (int32_t)__LINE__,
+                                      "%s: %.*s [%d]", call, length, reason, error);
+}

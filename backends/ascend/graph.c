@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Captured graphs of the driver (aclmdlRI). There is nothing to instantiate: what was captured is what runs. Where task groups are
+ * there, each kernel is captured in one of its own, through which its arguments change later. */
+#include <string.h>
+
+#include "ascend.h"
+
+/* By row: PyTorch's default and global are ACL's 0, thread_local 1, relaxed 2. */
+static const struct {
+    rondo_capture_mode mode;
+    int acl;
+} graph_modes[] = {{RONDO_CAPTURE_MODE_DEFAULT, 0},
+                   {RONDO_CAPTURE_MODE_GLOBAL, 0},
+                   {RONDO_CAPTURE_MODE_THREAD_LOCAL, 1},
+                   {RONDO_CAPTURE_MODE_RELAXED, 2}};
+enum { GRAPH_MODES = sizeof graph_modes / sizeof graph_modes[0], GRAPH_SYNC = 1 };
+
+rondo_status rondo__ascend_mode(const rondo_host_api *host, rondo_capture_mode mode, int *out_mode) {
+    for (int i = 0; i < GRAPH_MODES; i++) {
+        if (graph_modes[i].mode != mode) continue;
+        *out_mode = graph_modes[i].acl;
+        return RONDO_OK;
+    }
+    return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, CAPTURE, "ascend: %d is no capture mode", (int)mode);
+}
+
+static rondo_status graph_thread_mode(void *self, rondo_capture_mode mode, rondo_capture_mode *out_before) {
+    const rondo__ascend_device *device = self;
+    int acl = 0;
+    rondo_status status = rondo__ascend_mode(device->host, mode, &acl);
+    if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureThreadExchangeMode, &acl);
+    if (status) return status;
+    *out_before = acl == 0   ? RONDO_CAPTURE_MODE_GLOBAL
+                  : acl == 1 ? RONDO_CAPTURE_MODE_THREAD_LOCAL
+                             : RONDO_CAPTURE_MODE_RELAXED;
+    return RONDO_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------ capture */
+
+/* Of one word at least, so that there is something to keep. */
+static size_t graph_words_size(uint32_t count) { return (count ? count : 1u) * sizeof(uint64_t); }
+
+static void graph_free(rondo__ascend_graph *graph) {
+    const rondo_host_api *host = graph->device->host;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        rondo__ascend_node *node = &graph->nodes[i];
+        rondo__ascend_free(host, node->words, graph_words_size(node->count));
+        if (node->name) rondo__ascend_free(host, node->name, strlen(node->name) + 1);
+    }
+    rondo__ascend_free(host, graph->nodes, graph->node_capacity * sizeof *graph->nodes);
+    rondo__ascend_host_calls_free(host, graph->host_calls);
+    rondo__ascend_fate_release(host, graph->fate);
+    rondo__ascend_free(host, graph, sizeof *graph);
+}
+
+static rondo_status graph_make(rondo__ascend_device *device, rondo__ascend_graph **out_graph) {
+    rondo__ascend_graph *graph = rondo__ascend_allocate(device->host, sizeof *graph);
+    rondo__ascend_fate *fate = graph ? rondo__ascend_fate_make(device->host) : NULL;
+    if (!fate) {
+        rondo__ascend_free(device->host, graph, sizeof *graph);
+        return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, CAPTURE, "ascend: no memory for a graph");
+    }
+    graph->device = device;
+    graph->fate = fate;
+    *out_graph = graph;
+    return RONDO_OK;
+}
+
+static rondo_status graph_begin_at(rondo__ascend_stream *stream, int mode) {
+    rondo__ascend_device *device = stream->device;
+    rondo__ascend_graph *graph = NULL;
+    if (stream->capture)
+        return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, CAPTURE, "ascend: the stream is part of a capture");
+    rondo_status status = graph_make(device, &graph);
+    if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureBegin, stream->native, mode);
+    if (status) {
+        if (graph) graph_free(graph);
+        return status;
+    }
+    (void)pthread_mutex_lock(&device->mutex);
+    graph->id = ++device->capture_ids;
+    graph->next = device->captures;
+    device->captures = graph;
+    graph->streams = stream;
+    stream->next = NULL;
+    stream->capture = graph;
+    (void)pthread_mutex_unlock(&device->mutex);
+    return RONDO_OK;
+}
+
+static rondo_status graph_capture_begin(void *self, rondo_capture_mode mode) {
+    rondo__ascend_stream *stream = self;
+    void *before = NULL;
+    int acl = 0;
+    rondo_status status = rondo__ascend_mode(stream->device->host, mode, &acl);
+    if (!status) status = rondo__ascend_enter(stream->device, &before);
+    if (status) return status;
+    return rondo__ascend_left(stream->device, before, graph_begin_at(stream, acl));
+}
+
+void rondo__ascend_graph_join(rondo__ascend_stream *stream, uint64_t capture_id) {
+    rondo__ascend_device *device = stream->device;
+    (void)pthread_mutex_lock(&device->mutex);
+    rondo__ascend_graph *graph = device->captures;
+    while (graph && graph->id != capture_id) graph = graph->next;
+    if (graph) {
+        stream->capture = graph;
+        stream->next = graph->streams;
+        graph->streams = stream;
+    }
+    (void)pthread_mutex_unlock(&device->mutex);
+}
+
+/* The streams are free again, whatever comes of the graph. */
+static void graph_close(rondo__ascend_graph *graph) {
+    rondo__ascend_device *device = graph->device;
+    (void)pthread_mutex_lock(&device->mutex);
+    rondo__ascend_graph **link = &device->captures;
+    while (*link != graph) link = &(*link)->next;
+    *link = graph->next;
+    graph->next = NULL;
+    for (rondo__ascend_stream *stream = graph->streams, *next = NULL; stream; stream = next) {
+        next = stream->next;
+        stream->next = NULL;
+        stream->capture = NULL;
+    }
+    graph->streams = NULL;
+    (void)pthread_mutex_unlock(&device->mutex);
+}
+
+static rondo_status graph_capture_end(void *self, void **out_graph) {
+    rondo__ascend_stream *stream = self;
+    rondo__ascend_device *device = stream->device;
+    rondo__ascend_graph *graph = stream->capture;
+    void *before = NULL;
+    if (!graph)
+        return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, CAPTURE, "ascend: the stream is not part of a capture");
+    rondo_status status = rondo__ascend_enter(device, &before);
+    if (status) return status;
+    status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureEnd, stream->native, &graph->native);
+    graph_close(graph);
+    if (status) graph_free(graph);
+    else {
+        rondo__ascend_count(device, RONDO__ASCEND_COUNT_GRAPHS);
+        *out_graph = graph;
+    }
+    return rondo__ascend_left(device, before, status);
+}
+
+/* -------------------------------------------------------------------------------------------------------- nodes */
+
+static rondo_status graph_add(rondo__ascend_graph *graph, rondo__ascend_node **out_node) {
+    const rondo_host_api *host = graph->device->host;
+    if (graph->node_count == graph->node_capacity) {
+        size_t capacity = graph->node_capacity ? graph->node_capacity * 2 : 32;
+        void *bigger =
+            host->allocator.reallocate(host->allocator.self, graph->nodes, graph->node_capacity * sizeof *graph->nodes,
+                                       capacity * sizeof *graph->nodes, 0);
+        if (!bigger)
+            return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, CAPTURE, "ascend: no memory for the nodes of a graph");
+        graph->nodes = bigger;
+        graph->node_capacity = capacity;
+    }
+    *out_node = &graph->nodes[graph->node_count++];
+    memset(*out_node, 0, sizeof **out_node);
+    return RONDO_OK;
+}
+
+rondo_status rondo__ascend_graph_other(rondo__ascend_stream *stream) {
+    rondo__ascend_node *node = NULL;
+    return graph_add(stream->capture, &node);
+}
+
+/* What an update needs: the kernel and its words. */
+static rondo_status graph_note_call(rondo__ascend_graph *graph, rondo__ascend_node *node, const rondo_call *call) {
+    const rondo_host_api *host = graph->device->host;
+    node->kernel = call->kernel;
+    node->count = call->argument_count;
+    node->words = rondo__ascend_allocate(host, graph_words_size(node->count));
+    if (call->name) node->name = rondo__ascend_allocate(host, strlen(call->name) + 1);
+    if (!node->words || (call->name && !node->name)) {
+        if (node->name) rondo__ascend_free(host, node->name, strlen(call->name) + 1);
+        rondo__ascend_free(host, node->words, graph_words_size(node->count));
+        memset(node, 0, sizeof *node);
+        return RONDO_PLUGIN_FAIL(host, OUT_OF_MEMORY, CAPTURE, "ascend: no memory for a node");
+    }
+    if (call->name) memcpy(node->name, call->name, strlen(call->name) + 1);
+    for (uint32_t i = 0; i < node->count; i++) node->words[i] = call->arguments[i].word;
+    return RONDO_OK;
+}
+
+rondo_status rondo__ascend_graph_launch(rondo__ascend_stream *stream, const rondo_call *call) {
+    rondo__ascend_graph *graph = stream->capture;
+    rondo__ascend_device *device = graph->device;
+    rondo__ascend_node *node = NULL;
+    rondo_status status = graph_add(graph, &node);
+    if (!status) status = graph_note_call(graph, node, call);
+    if (status) return status;
+    bool grouped = device->updates;
+    if (grouped) {
+        int error = device->library->api.aclmdlRICaptureTaskGrpBegin(stream->native);
+        if (error == RONDO__ASCEND_NOT_SUPPORTED) grouped = device->updates = false; /* the driver is too old */
+        else status = rondo__ascend_error(device->library, "aclmdlRICaptureTaskGrpBegin", error);
+    }
+    if (!status)
+        status = rondo__ascend_launch(device, stream->native, node->kernel, node->words, node->count, node->name,
+                                      graph->fate);
+    if (!status && grouped)
+        status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskGrpEnd, stream->native, &node->group);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ running */
+
+static rondo_status graph_launch_at(rondo__ascend_graph *graph, rondo__ascend_stream *stream) {
+    const rondo__ascend_library *library = graph->device->library;
+    if (graph->updated) {
+        rondo_status status = RONDO__ASCEND_CALL(library, aclrtStreamWaitEvent, stream->native, graph->update_event);
+        if (status) return status;
+        graph->updated = false;
+    }
+    rondo_status status = rondo__ascend_stream_ran(stream, graph->fate);
+    if (!status) status = RONDO__ASCEND_CALL(library, aclmdlRIExecuteAsync, graph->native, stream->native);
+    return status;
+}
+
+static rondo_status graph_launch(void *executable, void *stream_handle) {
+    rondo__ascend_graph *graph = executable;
+    rondo__ascend_stream *stream = stream_handle;
+    void *before = NULL;
+    if (stream->capture)
+        return RONDO_PLUGIN_FAIL(graph->device->host, INVALID_STATE, CAPTURE,
+                                 "ascend: graphs are not launched into a capture: the driver has no child graphs");
+    rondo_status status = rondo__ascend_enter(graph->device, &before);
+    if (status) return status;
+    rondo__ascend_count(graph->device, RONDO__ASCEND_COUNT_REPLAYS);
+    return rondo__ascend_left(graph->device, before, graph_launch_at(graph, stream));
+}
+
+/* ----------------------------------------------------------------------------------------------------- updating */
+
+static rondo_status graph_update_stream(rondo__ascend_graph *graph) {
+    const rondo__ascend_library *library = graph->device->library;
+    rondo_status status = RONDO_OK;
+    if (!graph->update_stream)
+        status = RONDO__ASCEND_CALL(library, aclrtCreateStreamWithConfig, &graph->update_stream, 0, 0);
+    if (!status && !graph->update_event)
+        status = RONDO__ASCEND_CALL(library, aclrtCreateEventExWithFlag, &graph->update_event, GRAPH_SYNC);
+    return status;
+}
+
+static rondo_status graph_update_at(rondo__ascend_graph *graph, rondo__ascend_node *node, const uint64_t *words) {
+    rondo__ascend_device *device = graph->device;
+    rondo_status status = graph_update_stream(graph);
+    if (!status)
+        status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskUpdateBegin, graph->update_stream, node->group);
+    if (status) return status;
+    status =
+        rondo__ascend_launch(device, graph->update_stream, node->kernel, words, node->count, node->name, graph->fate);
+    /* The group is closed whatever came of the launch. */
+    rondo_status end = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskUpdateEnd, graph->update_stream);
+    if (status) device->host->status_release(end);
+    else status = end;
+    if (status) return status;
+    memcpy(node->words, words, node->count * sizeof *words);
+    rondo__ascend_count(device, RONDO__ASCEND_COUNT_UPDATES);
+    graph->updated = true;
+    return RONDO__ASCEND_CALL(device->library, aclrtRecordEvent, graph->update_event, graph->update_stream);
+}
+
+static rondo_status graph_update(void *executable, uint64_t index, const rondo_argument *arguments,
+                                 uint32_t argument_count) {
+    rondo__ascend_graph *graph = executable;
+    const rondo_host_api *host = graph->device->host;
+    uint64_t words[RONDO_ARGUMENT_MAX];
+    void *before = NULL;
+    if (index >= graph->node_count)
+        return RONDO_PLUGIN_FAIL(host, OUT_OF_RANGE, CAPTURE, "ascend: there is no node %llu",
+                                 (unsigned long long)index);
+    rondo__ascend_node *node = &graph->nodes[index];
+    if (!node->group)
+        return RONDO_PLUGIN_FAIL(host, UNSUPPORTED, CAPTURE,
+                                 "ascend: node %llu is in no task group: only kernels can be",
+                                 (unsigned long long)index);
+    if (argument_count != node->count)
+        return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, CAPTURE, "ascend: node %llu has %u arguments, not %u",
+                                 (unsigned long long)index, node->count, argument_count);
+    for (uint32_t i = 0; i < argument_count; i++) words[i] = arguments[i].word;
+    if (memcmp(words, node->words, argument_count * sizeof *words) == 0) return RONDO_OK; /* nothing changes */
+    rondo_status status = rondo__ascend_enter(graph->device, &before);
+    if (status) return status;
+    return rondo__ascend_left(graph->device, before, graph_update_at(graph, node, words));
+}
+
+/* ------------------------------------------------------------------------------------------------------ the end */
+
+static void graph_destroy(void *self, void *handle, void *executable) {
+    rondo__ascend_device *device = self;
+    rondo__ascend_graph *graph = handle;
+    void *before = NULL;
+    (void)executable; /* the same */
+    rondo_status status = rondo__ascend_enter(device, &before);
+    if (!status && graph->update_stream) {
+        (void)device->library->api.aclrtSynchronizeStream(graph->update_stream);
+        (void)device->library->api.aclrtDestroyStream(graph->update_stream);
+    }
+    if (!status && graph->update_event) (void)device->library->api.aclrtDestroyEvent(graph->update_event);
+    if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRIDestroy, graph->native);
+    if (status)
+        device->host->log(device->host->host, RONDO_LOG_WARNING, "ascend: a captured graph could not be destroyed");
+    device->host->status_release(status);
+    rondo__ascend_leave(device, before);
+    graph_free(graph);
+}
+
+static rondo_status graph_debug_print(void *handle, const char *path) {
+    const rondo__ascend_graph *graph = handle;
+    enum { WITH_ARGUMENTS = 1 };
+    if (!rondo__ascend_has(graph->device->library, RONDO__ASCEND_GROUP_json))
+        return RONDO_PLUGIN_FAIL(graph->device->host, UNSUPPORTED, CAPTURE, "ascend: %s has no aclmdlRIDebugJsonPrint",
+                                 graph->device->library->path);
+    return RONDO__ASCEND_CALL(graph->device->library, aclmdlRIDebugJsonPrint, graph->native, path, WITH_ARGUMENTS);
+}
+
+const rondo_graph_table rondo__ascend_graph_table = {.struct_size = sizeof(rondo_graph_table),
+                                                     .capture_begin = graph_capture_begin,
+                                                     .capture_end = graph_capture_end,
+                                                     .launch = graph_launch,
+                                                     .update = graph_update,
+                                                     .destroy = graph_destroy,
+                                                     .debug_print = graph_debug_print,
+                                                     .thread_mode = graph_thread_mode};
