@@ -22,7 +22,7 @@ namespace py = pybind11;
 namespace rondo_torch {
 namespace {
 
-// Why a call went to torch.compile; the names are Python's (rondo_torch/seal.py).
+// Why a call went to torch.compile; the names are Python's (rondo_torch/sealing.py).
 enum Reason { kArguments, kTensor, kAliasing, kMode, kHooks, kGuards, kRetired, kReasons };
 
 struct TensorCheck {
@@ -60,6 +60,10 @@ struct Local {  // how a guard's local variable comes about
   py::object object;
 };
 
+struct Identity {  // what a name has to stand for
+  py::object names, key, object;
+};
+
 struct Sealed {
   PyObject_HEAD
   vectorcallfunc call;
@@ -75,6 +79,7 @@ struct State {
   py::object guards, mode;      // root.check, GlobalStateGuard.check
   std::vector<Local> locals;
   std::vector<py::object> empty;  // dicts that must be so: hooks
+  std::vector<Identity> identities;
   py::dict device_module;
   py::object device_name, device_value;
   c10::impl::LocalDispatchKeySet keys;
@@ -182,6 +187,9 @@ bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, Rea
   reason = kMode;
   if (!modes_hold(state)) return false;
   reason = kGuards;
+  for (const Identity& identity : state.identities) {
+    if (PyDict_GetItem(identity.names.ptr(), identity.key.ptr()) != identity.object.ptr()) return false;
+  }
   return state.own || guards_hold(state, given, count);
 }
 
@@ -278,6 +286,10 @@ py::object make_sealed(const py::dict& what) {
   state->mode = what["mode"];
   for (py::handle local : what["locals"]) state->locals.push_back(local_of(py::reinterpret_borrow<py::tuple>(local)));
   for (py::handle hooks : what["empty"]) state->empty.push_back(py::reinterpret_borrow<py::dict>(hooks));
+  for (py::handle entry : what["identities"]) {
+    py::tuple parts = py::reinterpret_borrow<py::tuple>(entry);
+    state->identities.push_back({parts[0], parts[1], parts[2]});
+  }
   state->device_module = what["device_module"];
   state->device_name = py::str("CURRENT_DEVICE");
   state->device_value = state->device_module["CURRENT_DEVICE"];

@@ -62,9 +62,9 @@ _LAZY = {  # name -> the module that has it; these import Dynamo or Inductor
     "report": "report",
     "attach": "attach",
     "detach": "attach",
-    "seal": "seal",
-    "seal_info": "seal",
-    "SealError": "seal",
+    "seal": "sealing",
+    "seal_info": "sealing",
+    "SealError": "sealing",
 }
 
 

@@ -14,7 +14,7 @@ import weakref
 
 import torch
 
-from . import _C
+from . import _C, patches
 
 REASONS = ("arguments", "tensor", "aliasing", "mode", "hooks", "guards", "retired")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -24,7 +24,9 @@ _GLOBAL_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_
 _ROOT_GUARDS = {"GLOBAL_STATE", "TORCH_FUNCTION_MODE_STACK", "DEFAULT_DEVICE"}
 _TENSOR_GUARDS = {"TENSOR_MATCH", "DIMENSION_DYNAMIC_MARKING_GUARD", "NO_TENSOR_ALIASING", "NO_HASATTR"}
 _SEQUENCE_GUARDS = {"TYPE_MATCH", "LENGTH_CHECK"}
+_IDENTITY_GUARDS = {"ID_MATCH", "FUNCTION_MATCH", "CLOSURE_MATCH", "MODULE_MATCH", "BUILTIN_MATCH"}
 _number = itertools.count()
+_alive = weakref.WeakSet()
 _probing = threading.Lock()
 
 
@@ -119,25 +121,50 @@ def _compiled_name(entry, frame):
     return compiled[0]
 
 
-def _checks_are_enough(root, described):
-    """Whether all that the guards look at is arguments' metadata and the thread's modes."""
-    names = {f"L['{name}']" for name, kind, _ in described if kind in ("argument", "rest")}
+def _kinds(manager):
+    return {type(guard).__name__ for guard in manager.get_leaf_guards()}
 
-    def kinds(manager):
-        return {type(guard).__name__ for guard in manager.get_leaf_guards()}
 
-    def plain(manager):
-        children = manager.get_child_managers()
-        if children:
-            return kinds(manager) <= _SEQUENCE_GUARDS and all(plain(child) for child in children)
-        return kinds(manager) <= _TENSOR_GUARDS and "TENSOR_MATCH" in kinds(manager)
+def _is_metadata(manager):
+    """Whether the guards of an argument look at no more than the metadata of the tensors in it."""
+    children = manager.get_child_managers()
+    if children:
+        return _kinds(manager) <= _SEQUENCE_GUARDS and all(_is_metadata(child) for child in children)
+    return _kinds(manager) <= _TENSOR_GUARDS and "TENSOR_MATCH" in _kinds(manager)
 
+
+def _identities(manager, holder, found):
+    """Collects (dict, key, object) for guards below a dict or module that only ask whether an object is the same one.
+    False where they ask for more."""
+    names = holder if isinstance(holder, dict) else vars(holder)
+    for child in manager.get_child_managers():
+        rest = child.get_source()[len(manager.get_source()):]
+        key = rest[2:-2] if rest.startswith("['") and rest.endswith("']") else rest[1:]
+        if not key.isidentifier() or key not in names or not _kinds(child) <= _IDENTITY_GUARDS:
+            return False
+        found.append((names, key, names[key]))
+        if child.get_child_managers():
+            if not isinstance(names[key], (dict, type(torch))) or not _identities(child, names[key], found):
+                return False
+    return True
+
+
+def _own_checks(root, described, scope):
+    """(dict, key, object) to look at besides arguments' metadata and the thread's modes, when that is all that the guards
+    depend on; else None."""
+    names, found = {f"L['{name}']" for name, kind, _ in described if kind in ("argument", "rest")}, []
     for guard in root.get_leaf_guards():
         if type(guard).__name__ not in _ROOT_GUARDS and "top_saved_tensors_hooks" not in str(guard.verbose_code_parts()):
-            return False
+            return None
     if root.get_epilogue_lambda_guards():
-        return False
-    return all(child.get_source() in names and plain(child) for child in root.get_child_managers())
+        return None
+    for child in root.get_child_managers():
+        if child.get_source() == "G" and not _kinds(child):
+            if not _identities(child, scope, found):
+                return None
+        elif child.get_source() not in names or not _is_metadata(child):
+            return None
+    return found
 
 
 class _Spy:
@@ -156,11 +183,12 @@ class _Spy:
             if threading.get_ident() != owner:
                 return original(graph, inputs)
             seen = list(inputs)
+            before = [_version(value) for value in seen]
             outputs = original(graph, inputs)
-            self.graphs.append((graph, seen, list(outputs), [_version(value) for value in seen]))
+            self.graphs.append((graph, seen, list(outputs), before, [_version(value) for value in seen]))
             return outputs
 
-        self.given = given
+        self.given, self.versions = given, [_version(value) for value in given]
         CompiledFxGraph.__call__ = watched
         try:
             self.made = self.function(*given)
@@ -169,13 +197,14 @@ class _Spy:
         return self.made
 
     def graph(self):
-        """Inductor's graph, when the wrappers around it do nothing for this call: the same tensors go in and come out."""
+        """Inductor's graph, when the wrappers around it do nothing for this call: the same tensors go in and come out,
+        and none counts as changed because of a wrapper."""
         if len(self.graphs) != 1:
             return None
-        graph, seen, outputs, versions = self.graphs[0]
+        graph, seen, outputs, before, after = self.graphs[0]
         same = len(seen) == len(self.given) and all(a is b for a, b in zip(seen, self.given))
         same = same and len(outputs) == len(self.made) and all(a is b for a, b in zip(outputs, self.made))
-        same = same and versions == [_version(value) for value in seen]
+        same = same and before == self.versions and after == [_version(value) for value in seen]
         return graph if same else None
 
     def forget(self):
@@ -270,25 +299,36 @@ def seal(compiled, examples, *, warmups=3):
     spy.forget()
     body, names = _body(frame, entry, name, core, graph)
     root = entry.guard_manager.root
+    identities = None
+    if frame.self is None and frame.module is None:
+        identities = _own_checks(root, described, frame.function.__globals__)
     sealed = _C.make_sealed({
         "examples": arguments, "body": body, "fallback": compiled, "self": frame.self, "guards": root.check,
-        "own": frame.self is None and frame.module is None and _checks_are_enough(root, described),
+        "own": identities is not None, "identities": identities or [],
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),
         "device_module": vars(torch.utils._device),
     })
-    _watch(sealed, entry.guard_manager, frame.function.__globals__, names)
+    _watch(sealed, frame.function.__globals__, names)
     return sealed
 
 
-def _watch(sealed, guards, scope, names):
-    """Retires it when Dynamo throws away what it was made of (torch._dynamo.reset), and cleans up when it goes."""
-    alive = weakref.ref(sealed)
+def _retire_all(original):
+    """torch._dynamo.reset: what was compiled is forgotten, and what was sealed of it as well."""
+    @functools.wraps(original)
+    def reset(*arguments, **keywords):
+        for sealed in list(_alive):
+            _C.sealed_retire(sealed)
+        return original(*arguments, **keywords)
 
-    def retire():
-        if alive() is not None:
-            _C.sealed_retire(alive())
+    return reset
 
-    weakref.finalize(guards, retire).atexit = False
+
+def _watch(sealed, scope, names):
+    """Retires it when Dynamo throws away what it was made of, and cleans up when it goes."""
+    for name in ("reset", "reset_code_caches"):
+        if not patches.install(f"sealing.{name}", f"torch._dynamo:{name}", _retire_all):
+            raise SealError(f"nobody would say when it is out of date: {patches.refused[f'sealing.{name}']}")
+    _alive.add(sealed)
 
     def clean():
         for word in names:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python of the pages in docs/ runs as it is printed, each block in a process of its own."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+PAGES = ("README.md", "docs/pytorch.md", "docs/vendor.md", "docs/variants.md")
+
+
+def blocks(page):
+    path = os.path.join(ROOT, page)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+
+
+class Pages(unittest.TestCase):
+    def test_blocks_run(self):
+        ran = 0
+        for page in PAGES:
+            for index, text in enumerate(blocks(page)):
+                with self.subTest(page=page, block=index):
+                    done = subprocess.run([sys.executable, "-c", "import rondo_torch\n" + text], capture_output=True,
+                                          text=True, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    ran += 1
+        self.assertGreaterEqual(ran, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
