@@ -135,8 +135,9 @@ _CUDA_OPERATIONS = """
     def capture_context(
         graph: Any, stream: Any, pool: Any = None, capture_error_mode: str = "thread_local"
     ) -> Any:
+        more = {} if pool is None else {"pool": pool}
         with torch.cuda.graph(
-            graph, stream=stream, pool=pool, capture_error_mode=capture_error_mode
+            graph, stream=stream, capture_error_mode=capture_error_mode, **more
         ):
             yield
 """
