@@ -83,6 +83,7 @@ struct rondo_stream {
     rondo_stream *next, *previous; /* of the device's list, under device->mutex */
     uint64_t id;                   /* may come again when the stream is gone */
     uint64_t born;                 /* never used twice in a device */
+    bool wrapped;                  /* another library's: it enqueues there, too */
     rondo__mutex mutex;            /* recursive; one backend entry at a time on devices that are not inline */
     rondo_status pending; /* a failure met while somebody else waited for the stream; the next synchronise has it */
     atomic_uint_least64_t side_of; /* id of the stream that this one worked for last, which has its failures; 0: none */

@@ -120,6 +120,7 @@ rondo_status rondo_stream_wrap(rondo_device *device, void *native, rondo_stream 
         stream_unmake(stream);
         return status;
     }
+    stream->wrapped = true;
     stream_link(stream);
     rondo_device_retain(device);
     *out_stream = stream;

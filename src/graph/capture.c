@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/direct.h"
 
 static bool capture_is_pool(rondo_pool_id pool) { return pool.automatic || pool.user; }
 
@@ -96,7 +96,7 @@ static rondo_status capture_divert(rondo_graph *graph, rondo_pool_id pool) {
 /* A stream that captures cannot be waited for, so memory that is freed during the capture would not wait for what the
  * stream still had to do before it: that is waited for here. */
 static void capture_start(rondo_graph *graph, rondo_stream *stream, rondo_capture_mode mode) {
-    rondo__graph_settle(stream);
+    if (!graph->direct) rondo__graph_settle(stream);
     graph->stream = stream;
     *RONDO__BUFFER_AT(&graph->streams, rondo__graph_stream, 0) = (rondo__graph_stream){stream, 0};
     graph->streams.count = 1;
@@ -111,6 +111,16 @@ static void capture_start(rondo_graph *graph, rondo_stream *stream, rondo_captur
     rondo__stream_record(stream, &graph->recorder, mode);
 }
 
+/* The driver is asked last, when all is diverted. */
+static rondo_status capture_begin_direct(rondo_graph *graph, rondo_stream *stream, rondo_capture_mode mode) {
+    rondo__graph_settle(stream); /* nothing can be waited for afterwards */
+    rondo_status status = rondo__direct_begin(graph, stream, mode);
+    if (!status) return RONDO_OK;
+    RONDO__IGNORE(rondo__memory_pinned_end(graph->device->memory, graph->pool));
+    RONDO__IGNORE(rondo_memory_pool_end(graph->device, graph->pool));
+    return rondo__status_note(status, "at the beginning of the capture of graph '%s'", graph->name);
+}
+
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream, rondo_pool_id pool,
                                        rondo_capture_mode mode) {
     if (!graph || !stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "capture_begin needs a graph and a stream");
@@ -120,6 +130,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         graph->capture_id = rondo__registry_next_id(rondo__instance_registry(graph->device->instance));
         status = capture_prepare(graph);
         if (!status) status = capture_divert(graph, pool);
+        if (!status && rondo__direct_wanted(stream)) status = capture_begin_direct(graph, stream, mode);
         if (status) rondo__graph_forget(graph);
     }
     if (!status) capture_start(graph, stream, mode);
@@ -131,6 +142,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
 
 void rondo__graph_forget(rondo_graph *graph) {
     rondo__driver_graph_drop(&graph->driver, graph->device);
+    graph->direct = false;
     rondo__lanes_destroy(graph->lanes);
     graph->lanes = NULL;
     rondo__call_list_destroy(graph->list);
@@ -150,6 +162,7 @@ void rondo__graph_drop_capture(rondo_graph *graph) {
     rondo__mutex_lock(&graph->mutex);
     rondo_graph_state state = rondo__graph_state_of(graph);
     if (state == RONDO_GRAPH_CAPTURING || state == RONDO_GRAPH_INVALIDATED) {
+        if (graph->direct) rondo_status_release(rondo__direct_end(graph, false)); /* it is dropped, whatever it says */
         capture_detach(graph);
         rondo__graph_set_state(graph, RONDO_GRAPH_EMPTY);
         rondo__graph_forget(graph);
@@ -193,6 +206,7 @@ static rondo_status capture_finish(rondo_graph *graph) {
         RONDO__TRY_NOTE(rondo__lanes_create(graph->device, rondo__call_list_lanes(graph->list), &graph->lanes),
                         "at the end of the capture of graph '%s'", graph->name);
     rondo__graph_close_slots(graph);
+    if (graph->direct) return RONDO_OK; /* there is one already */
     rondo__driver_graph_make(&graph->driver, graph->list, graph->lanes, graph->name);
     return RONDO_OK;
 }
@@ -205,14 +219,20 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph, rondo_stream *stream) {
         rondo__mutex_unlock(&graph->mutex);
         return status;
     }
+    bool direct = graph->direct, kept = graph->keep_graph && !direct;
+    rondo_status driver =
+        direct ? rondo__direct_end(graph, rondo__graph_state_of(graph) == RONDO_GRAPH_CAPTURING) : RONDO_OK;
     capture_detach(graph); /* first: nobody can break it any more */
-    status = capture_finish(graph);
+    status = rondo__status_first(capture_finish(graph), driver);
     if (status) rondo__graph_forget(graph);
-    rondo__graph_set_state(graph, status              ? RONDO_GRAPH_EMPTY
-                                  : graph->keep_graph ? RONDO_GRAPH_CAPTURED
-                                                      : RONDO_GRAPH_READY);
-    bool empty = !status && rondo__call_list_count(graph->list) == 0;
+    rondo__graph_set_state(graph, status ? RONDO_GRAPH_EMPTY : kept ? RONDO_GRAPH_CAPTURED : RONDO_GRAPH_READY);
+    bool empty = !status && !direct && rondo__call_list_count(graph->list) == 0;
     rondo__mutex_unlock(&graph->mutex);
+    if (!status && direct && graph->keep_graph && !graph->told) {
+        graph->told = true;
+        rondo__log_write(graph->device->log, RONDO_LOG_WARNING,
+                         "graph '%s': keep_graph has no effect: what the driver captured runs as it is", graph->name);
+    }
     if (empty && !graph->managed)
         rondo__log_write(graph->device->log, RONDO_LOG_WARNING,
                          "graph '%s' is empty: nothing was enqueued on the stream that captured. Was the work sent to "

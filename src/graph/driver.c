@@ -4,7 +4,7 @@
 #include "graph/driver.h"
 #include "graph/list_private.h"
 
-static const rondo_graph_table *driver_table(const rondo_device *device) {
+const rondo_graph_table *rondo__driver_graph_table(const rondo_device *device) {
     const rondo_graph_table *table = device->table->graph;
     bool whole = table && table->capture_begin && table->capture_end && table->launch && table->destroy;
     return whole ? table : NULL;
@@ -58,7 +58,7 @@ static rondo_status driver_record(const rondo_graph_table *table, rondo_stream *
 
 static rondo_status driver_capture(const rondo__call_list *list, const rondo__lanes *lanes,
                                    rondo__driver_graph *driver) {
-    const rondo_graph_table *table = driver_table(list->device);
+    const rondo_graph_table *table = rondo__driver_graph_table(list->device);
     rondo_stream *stream = NULL;
     void *graph = NULL, *executable = NULL;
     RONDO__TRY(rondo_stream_create(list->device, NULL, &stream));
@@ -81,7 +81,7 @@ static rondo_status driver_capture(const rondo__call_list *list, const rondo__la
 void rondo__driver_graph_make(rondo__driver_graph *driver, const rondo__call_list *list, const rondo__lanes *lanes,
                               const char *name) {
     driver->stale = false;
-    if (driver->refused || !driver_table(list->device) || !driver_fits(list)) return;
+    if (driver->refused || !rondo__driver_graph_table(list->device) || !driver_fits(list)) return;
     rondo_status status = driver_capture(list, lanes, driver);
     if (!status) return;
     driver->refused = true;

@@ -14,6 +14,8 @@ typedef struct rondo__driver_graph {
     bool refused;             /* it was tried, and said; not again for this capture */
 } rondo__driver_graph;
 
+/* Null where the backend does not capture. */
+const rondo_graph_table *rondo__driver_graph_table(const rondo_device *device);
 /* Makes it of a sealed list, or leaves it out. `name` is the graph's, for the log. Nothing of the list is in flight. */
 void rondo__driver_graph_make(rondo__driver_graph *driver, const rondo__call_list *list, const rondo__lanes *lanes,
                               const char *name);

@@ -301,6 +301,19 @@ static rondo_status dump_to(const rondo_graph *graph, const dump_form *form, int
     return status;
 }
 
+/* The driver's own picture; nobody else knows the nodes. */
+static rondo_status dump_direct(const rondo_graph *graph, const dump_form *form, int descriptor, const char *draft,
+                                const char *path) {
+    const rondo_graph_table *table = graph->device->table->graph;
+    (void)close(descriptor);
+    if (strcmp(form->ending, ".json") != 0 || !table->debug_print)
+        return RONDO__FAIL(UNSUPPORTED, FILE, "'%s': graph '%s' was captured by its driver, which writes .json%s", path,
+                           graph->name, table->debug_print ? " only" : " not either");
+    RONDO__TRY(table->debug_print(graph->driver.graph, draft));
+    if (rename(draft, path) == 0) return RONDO_OK;
+    return RONDO__FAIL(IO, FILE, "'%s' cannot be put in place: %s", path, strerror(errno));
+}
+
 rondo_status rondo_graph_debug_dump(rondo_graph *graph, const char *path) {
     static const char suffix[] = ".XXXXXX";
     void *memory;
@@ -326,7 +339,8 @@ rondo_status rondo_graph_debug_dump(rondo_graph *graph, const char *path) {
         status = RONDO__FAIL(IO, FILE, "'%s' cannot be written: %s", path, strerror(errno));
     } else {
         (void)fchmod(descriptor, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
-        status = dump_to(graph, form, descriptor, draft, path);
+        status = graph->direct ? dump_direct(graph, form, descriptor, draft, path)
+                               : dump_to(graph, form, descriptor, draft, path);
         if (status) (void)unlink(draft);
     }
     rondo__free(&graph->allocator, draft, length + sizeof suffix);

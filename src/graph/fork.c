@@ -2,7 +2,7 @@
  *
  * Fork and join. An event recorded in a capture is a point in it; a stream that waits for the point joins the capture, in
  * a lane of its own, until the capture ends. Two captures never meet. */
-#include "graph/graph.h"
+#include "graph/direct.h"
 
 static rondo_graph *fork_graph(rondo__recorder *recorder) { return (rondo_graph *)(void *)recorder; }
 
@@ -22,6 +22,7 @@ rondo_status rondo__graph_event_record(rondo__recorder *recorder, rondo_event *e
     rondo_graph *graph = fork_graph(recorder);
     uint32_t lane;
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
+    if (graph->direct) return rondo__graph_leave(graph, rondo__direct_record(graph, event, stream, external));
     return rondo__graph_leave(graph, external ? rondo__call_list_append_event(graph->list, event, false)
                                               : fork_record(graph, lane, event));
 }
@@ -106,7 +107,9 @@ rondo_status rondo__graph_event_wait(rondo__recorder *recorder, rondo_event *eve
         return status;
     }
     if (wrong) return rondo__graph_leave(graph, wrong);
-    if (external) status = rondo__call_list_append_event(graph->list, event, true);
+    if (graph->direct)
+        status = event->capture || external ? rondo__direct_wait(graph, event, stream, external) : RONDO_OK;
+    else if (external) status = rondo__call_list_append_event(graph->list, event, true);
     else if (event->capture) status = fork_wait(graph, event, stream, member, lane);
     return rondo__graph_leave(graph, status);
 }

@@ -100,9 +100,9 @@ rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info
     rondo__call_list_counts(graph->list, counts);
     info.state = rondo__graph_state_of(graph);
     info.nodes = rondo__call_list_count(graph->list);
-    info.empty = info.nodes == 0;
-    info.opaque = counts[RONDO__LIST_HOST_CALL] != 0;
-    info.unverified = rondo__call_list_unverified(graph->list) || rondo__graph_slots_unverified(graph);
+    info.empty = info.nodes == 0 && !graph->direct;
+    info.opaque = graph->direct || counts[RONDO__LIST_HOST_CALL] != 0;
+    info.unverified = graph->direct || rondo__call_list_unverified(graph->list) || rondo__graph_slots_unverified(graph);
     const rondo__order *order = rondo__call_list_lanes(graph->list);
     const char *child;
     info.lanes = order ? (uint32_t)order->lanes.count : info.nodes ? 1u : 0u;

@@ -63,6 +63,7 @@ struct rondo_graph {
     rondo_device *device; /* retained */
     char *name;           /* "" when none was given */
     bool keep_graph, debug;
+    bool told;    /* that keep_graph has no effect */
     bool managed; /* of a tree: see rondo__graph_manage */
     atomic_int_least32_t state;
 
@@ -82,6 +83,7 @@ struct rondo_graph {
     rondo__call_list *list;
     rondo__lanes *lanes; /* null where nothing runs apart */
     rondo__driver_graph driver;
+    bool direct; /* the driver's capture, of a stream that is somebody else's: the list is empty */
     rondo_pool_id pool;       /* one use of it is ours; {0, 0}: none */
     bool copies;              /* some slot is copied around the list */
     bool around;              /* a replay has to do something before or after the list */

@@ -167,13 +167,14 @@ typedef struct random_request {
     float a, b;
 } random_request;
 
-static rondo_status random_record(rondo_graph *graph, rondo_generator *generator, const random_request *r) {
+static rondo_status random_record(rondo_graph *graph, rondo_stream *stream, rondo_generator *generator,
+                                  const random_request *r) {
     rondo_argument arguments[RONDO__RNG_WORDS];
     rondo__rng_use *use;
     rondo_call call;
     RONDO__TRY(rondo__graph_use_generator(graph, generator, &use));
     rondo__rng_call(r->distribution, true, r->out, r->count, use->cells, use->total, r->a, r->b, arguments, &call);
-    RONDO__TRY(rondo__call_list_append_call(graph->list, &call));
+    RONDO__TRY(graph->direct ? rondo__stream_launch(stream, &call) : rondo__call_list_append_call(graph->list, &call));
     use->total += r->taken;
     return RONDO_OK;
 }
@@ -231,5 +232,5 @@ rondo_status rondo_random_fill(rondo_stream *stream, rondo_generator *generator,
     rondo_graph *graph = rondo__graph_of(stream);
     if (!graph) return recorder->table->refuse(recorder, stream, "rondo_random_fill");
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
-    return rondo__graph_leave(graph, random_record(graph, generator, &r));
+    return rondo__graph_leave(graph, random_record(graph, stream, generator, &r));
 }

@@ -120,7 +120,8 @@ static rondo_status record_launch(rondo__recorder *recorder, rondo_stream *strea
     rondo_graph *graph = record_graph(recorder);
     uint32_t lane;
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
-    return rondo__graph_leave(graph, rondo__call_list_append_call(graph->list, call));
+    return rondo__graph_leave(graph, graph->direct ? rondo__stream_launch(stream, call)
+                                                   : rondo__call_list_append_call(graph->list, call));
 }
 
 static uint64_t record_host_side(const rondo_graph *graph, uint64_t destination, uint64_t source, uint64_t bytes,
@@ -164,7 +165,12 @@ static rondo_status record_copy(rondo__recorder *recorder, rondo_stream *stream,
     rondo_graph *graph = record_graph(recorder);
     uint32_t lane;
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
-    return rondo__graph_leave(graph, rondo__graph_append_copy(graph, destination, source, bytes, kind));
+    if (!graph->direct)
+        return rondo__graph_leave(graph, rondo__graph_append_copy(graph, destination, source, bytes, kind));
+    rondo_status status = rondo__graph_check_copy(graph, destination, source, bytes, kind);
+    if (!status) status = record_hold_pinned(graph, destination, source, bytes, kind);
+    if (!status) status = rondo__stream_copy(stream, destination, source, bytes, kind);
+    return rondo__graph_leave(graph, status);
 }
 
 static rondo_status record_fill(rondo__recorder *recorder, rondo_stream *stream, uint64_t address, uint8_t value,
@@ -172,7 +178,8 @@ static rondo_status record_fill(rondo__recorder *recorder, rondo_stream *stream,
     rondo_graph *graph = record_graph(recorder);
     uint32_t lane;
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
-    return rondo__graph_leave(graph, rondo__call_list_append_fill(graph->list, address, value, bytes));
+    return rondo__graph_leave(graph, graph->direct ? rondo__stream_fill(stream, address, value, bytes)
+                                                   : rondo__call_list_append_fill(graph->list, address, value, bytes));
 }
 
 static rondo_status record_host_call(rondo__recorder *recorder, rondo_stream *stream, rondo_host_function function,
@@ -180,7 +187,8 @@ static rondo_status record_host_call(rondo__recorder *recorder, rondo_stream *st
     rondo_graph *graph = record_graph(recorder);
     uint32_t lane;
     RONDO__TRY(rondo__graph_enter(graph, stream, &lane));
-    return rondo__graph_leave(graph, rondo__call_list_append_host(graph->list, function, user));
+    return rondo__graph_leave(graph, graph->direct ? rondo__stream_host_call(stream, function, user)
+                                                   : rondo__call_list_append_host(graph->list, function, user));
 }
 
 static rondo_status record_refuse(rondo__recorder *recorder, rondo_stream *stream, const char *what) {

@@ -4,7 +4,7 @@
  * system call. The flag says that some memory the graph watches was freed; whether the graph still mentions it is then
  * looked up, and only that is an error.
  */
-#include "graph/graph.h"
+#include "graph/direct.h"
 
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "instantiate without a graph");
@@ -55,7 +55,11 @@ static rondo_status replay_check(rondo_graph *graph, const rondo_stream *stream)
 static rondo_status replay_embed(rondo_graph *graph, rondo_stream *stream) {
     if (atomic_load_explicit(&graph->watcher.stale, memory_order_acquire))
         RONDO__TRY(rondo__stream_refuse(stream, replay_check_stale(graph)));
-    return rondo__graph_embed(graph, stream);
+    rondo_graph *parent = rondo__graph_of(stream);
+    if (!parent || !(parent->direct || graph->direct)) return rondo__graph_embed(graph, stream);
+    uint32_t lane;
+    RONDO__TRY(rondo__graph_enter(parent, stream, &lane));
+    return rondo__graph_leave(parent, rondo__direct_embed(parent, graph, stream));
 }
 
 static rondo_status replay_before(rondo_graph *graph, rondo_stream *stream) {

@@ -192,6 +192,11 @@ rondo_status rondo_graph_update(rondo_graph *graph, uint64_t node, const rondo_a
                                 uint32_t argument_count) {
     if (!graph) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "update without a graph");
     RONDO__TRY(rondo__graph_check(graph, RONDO__GRAPH_UPDATE));
+    if (graph->direct)
+        return RONDO__FAIL(
+            UNSUPPORTED, CAPTURE,
+            "graph '%s' was captured by the driver on another library's stream: its nodes are not known here",
+            graph->name);
     RONDO__TRY_NOTE(slots_check_updated_copy(graph, node, arguments, argument_count),
                     "update of node %llu of graph '%s'", (unsigned long long)node, graph->name);
     RONDO__TRY(rondo__ticket_wait(&graph->ticket));

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a capture by the driver does instead of recording. All under the graph's mutex. */
+#include "graph/direct.h"
+
+bool rondo__direct_wanted(const rondo_stream *stream) {
+    return stream->wrapped && rondo__driver_graph_table(stream->device) != NULL;
+}
+
+rondo_status rondo__direct_begin(rondo_graph *graph, rondo_stream *stream, rondo_capture_mode mode) {
+    if (graph->slots.count)
+        return RONDO__FAIL(
+            UNSUPPORTED, CAPTURE,
+            "graph '%s': the stream is another library's, so its driver records the work, and slots cannot be "
+            "bound there: capture on a stream of rondo_stream_create",
+            graph->name);
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status = rondo__driver_graph_table(graph->device)->capture_begin(stream->handle, mode);
+    rondo__mutex_unlock(&stream->mutex);
+    graph->direct = !status;
+    return status;
+}
+
+static void direct_settle(const rondo_graph_table *table, rondo_device *device, void *graph, void *executable,
+                          rondo__driver_graph *out) {
+    if (out) *out = (rondo__driver_graph){.graph = graph, .executable = table->instantiate ? executable : graph};
+    else table->destroy(device->handle, graph, executable);
+}
+
+rondo_status rondo__direct_end(rondo_graph *graph, bool keep) {
+    const rondo_graph_table *table = rondo__driver_graph_table(graph->device);
+    rondo_stream *stream = graph->stream;
+    void *captured = NULL, *executable = NULL;
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status = table->capture_end(stream->handle, &captured);
+    if (!status && keep && table->instantiate) {
+        status = table->instantiate(graph->device->handle, captured, &executable);
+        if (status) table->destroy(graph->device->handle, captured, NULL);
+    }
+    rondo__mutex_unlock(&stream->mutex);
+    if (!status) direct_settle(table, graph->device, captured, executable, keep ? &graph->driver : NULL);
+    return status;
+}
+
+static rondo_status direct_no_external(const rondo_graph *graph) {
+    return RONDO__FAIL(
+        UNSUPPORTED, CAPTURE,
+        "graph '%s': the stream is another library's, and events outside of the graph are not recorded by its "
+        "driver through Rondo",
+        graph->name);
+}
+
+rondo_status rondo__direct_record(rondo_graph *graph, rondo_event *event, rondo_stream *stream, bool external) {
+    if (external) return direct_no_external(graph);
+    RONDO__TRY(rondo__event_record(event, stream));
+    event->capture = graph->capture_id;
+    return RONDO_OK;
+}
+
+rondo_status rondo__direct_wait(rondo_graph *graph, rondo_event *event, rondo_stream *stream, bool external) {
+    rondo__graph_stream joined = {stream, 0};
+    if (external) return direct_no_external(graph);
+    if (rondo__stream_recorder(stream) == &graph->recorder) return rondo__event_wait(event, stream);
+    RONDO__TRY(rondo__buffer_reserve(&graph->streams, graph->streams.count + 1u));
+    rondo__graph_settle(stream);
+    RONDO__TRY(rondo__event_wait(event, stream));
+    RONDO__TRY(rondo__buffer_append(&graph->streams, &joined, 1));
+    rondo__stream_record(stream, &graph->recorder, graph->mode);
+    return RONDO_OK;
+}
+
+rondo_status rondo__direct_embed(rondo_graph *graph, const rondo_graph *child, rondo_stream *stream) {
+    if (child->direct || child->around)
+        return RONDO__FAIL(UNSUPPORTED, CAPTURE,
+                           "graph '%s' cannot become a part of graph '%s', which its driver records: %s", child->name,
+                           graph->name,
+                           child->direct ? "it is a graph of the driver itself, and drivers do not nest them"
+                                         : "its slots or random numbers are done around it at each replay");
+    return rondo__call_list_enqueue(child->list, stream, child->lanes);
+}
