@@ -157,6 +157,11 @@ static void test_external_new(rondo_test *t) {
     A_OK(t, aclrtSynchronizeStream(s));
     A_OK(t, aclrtSynchronizeEvent(out));
     T_EQ(t, acl_read(t, cell), 42);
+    /* A record that comes after the launch is nothing to wait for: not even one behind it on its own stream. */
+    A_OK(t, aclmdlRIExecuteAsync(model, s));
+    A_OK(t, aclrtRecordEvent(in, s));
+    A_OK(t, aclrtSynchronizeStreamWithTimeout(s, 20000));
+    T_EQ(t, acl_read(t, cell), 43);
     /* Once an event is of one use, it keeps to it; a graph has one task of it; conditions have none. */
     for (int way = 0; way < 4; way++) {
         acl_begin(t, s);

@@ -152,16 +152,36 @@ aclError sim_model_prepare(sim_model *model) {
     if (!work) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for the list of a graph");
     free(model->work);
     model->work = work;
-    model->work_count = 0;
+    model->work_count = model->outside_count = 0;
     model->apart = false;
     model->checked_frees = UINT64_MAX;
     for (size_t i = 0; i < model->task_count; i++) {
         sim_task *task = model->tasks[i];
         if (!model_does_something(task)) continue;
         work[model->work_count++] = task;
+        model->outside_count += task->kind == SIM_WAIT;
         if (task->kind == SIM_WAIT || task->kind == SIM_VALUE_WAIT) model->apart = model->lane_count > 1;
     }
     return ACL_SUCCESS;
+}
+
+bool sim_model_take_marks(sim_task *run) {
+    const sim_model *model = run->as.run.model;
+    if (!model->outside_count) return true;
+    run->as.run.marks = sim_allocate(model->outside_count * sizeof(sim_record *));
+    for (size_t i = 0; run->as.run.marks && i < model->work_count; i++)
+        if (model->work[i]->kind == SIM_WAIT)
+            run->as.run.marks[run->as.run.mark_count++] = sim_record_hold(model->work[i]->as.event.event->latest);
+    return run->as.run.marks != NULL;
+}
+
+void sim_model_use_marks(sim_task *run) {
+    sim_model *model = run->as.run.model;
+    for (size_t i = 0, mark = 0; i < model->work_count && mark < run->as.run.mark_count; i++) {
+        if (model->work[i]->kind != SIM_WAIT) continue;
+        sim_record_release(model->work[i]->as.event.mark);
+        model->work[i]->as.event.mark = sim_record_hold(run->as.run.marks[mark++]);
+    }
 }
 
 static bool model_task_stale(const sim_task *task, char *text) {
@@ -193,7 +213,7 @@ static aclError model_check(sim_model *model, char *text) {
 /* Whether it may go on; for a wait of outside. With the lock. */
 static bool model_ready(const sim_task *task) {
     if (task->kind == SIM_VALUE_WAIT) return sim_value_reached(task);
-    return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.event->latest);
+    return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.mark);
 }
 
 static aclError model_event(sim_task *task) {

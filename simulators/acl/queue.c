@@ -59,6 +59,10 @@ void sim_task_free(sim_task *task) {
         sim_record_release(task->as.event.mark);
         if (task->as.event.event) sim_event_release(task->as.event.event);
         break;
+    case SIM_RUN:
+        for (size_t i = 0; i < task->as.run.mark_count; i++) sim_record_release(task->as.run.marks[i]);
+        free(task->as.run.marks);
+        break;
     case SIM_UPDATE: task_free_updates(task->as.update.first); break;
     case SIM_BRANCH: free(task->as.branch.models); break;
     default: break;
@@ -118,8 +122,10 @@ static aclError queue_hold(const sim_stream *stream, const sim_task *task, char 
     }
 }
 
-static aclError queue_run_model(sim_model *model, char *text) {
+static aclError queue_run_model(sim_task *task, char *text) {
+    sim_model *model = task->as.run.model;
     model->active = true;
+    sim_model_use_marks(task);
     sim_unlock();
     aclError error = sim_model_run(model, text);
     sim_lock();
@@ -143,7 +149,7 @@ static aclError queue_execute(sim_stream *stream, sim_task *task, char *text) {
     case SIM_ACTIVE: return ACL_SUCCESS;
     case SIM_CALLBACK: sim_callback_deliver(task); return ACL_SUCCESS;
     case SIM_UPDATE: sim_group_apply(task); return ACL_SUCCESS;
-    case SIM_RUN: return queue_run_model(task->as.run.model, text);
+    case SIM_RUN: return queue_run_model(task, text);
     default: break;
     }
     sim_unlock();
@@ -228,7 +234,13 @@ static aclError queue_push(sim_stream *stream, sim_task *task) {
         task->as.event.mark = sim_record_hold(task->as.event.event->latest);
         task->as.event.event->waits++;
     }
-    if (task->kind == SIM_RUN) task->as.run.model->pending++;
+    if (task->kind == SIM_RUN) {
+        if (!sim_model_take_marks(task)) {
+            sim_task_free(task);
+            return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a run");
+        }
+        task->as.run.model->pending++;
+    }
     *stream->end = task;
     stream->end = &task->next;
     (void)pthread_cond_signal(&stream->wake);

@@ -97,6 +97,11 @@ static void test_failures(rondo_test *t) {
         A_IS(t, aclrtSynchronizeStream(s), 507015);
         T_TRUE(t, strstr(aclGetRecentErrMsg(), "kernel 'break', block 0 of 1, ended with 3"));
         T_EQ(t, acl_read(t, cell), 1); /* the second time, what comes behind is dropped */
+        int64_t back = 8;              /* also a copy that waits for the stream */
+        A_OK(t, acl_launch(bad, s, cell, 0));
+        A_OK(t, aclrtMemcpyAsync(&back, 8, cell, 8, ACL_MEMCPY_DEVICE_TO_HOST, s));
+        A_IS(t, aclrtSynchronizeStream(s), 507015);
+        T_EQ(t, back, stop ? 8 : 1);
         A_OK(t, aclrtSynchronizeStream(s));
     }
     A_OK(t, acl_launch(add, s, cell, 1));

@@ -295,6 +295,8 @@ struct sim_task {
         } value;
         struct {
             sim_model *model;
+            sim_record **marks; /* what its waits for outside are for, in order, as it was when the run was enqueued */
+            size_t mark_count;
         } run;
         struct {
             sim_group *group;
@@ -503,9 +505,9 @@ struct sim_model {
     sim_stream *origin;
     sim_task **tasks; /* in the order in which they were captured */
     size_t task_count, task_capacity;
-    sim_task **work; /* the prepared list: those that do something when it runs */
-    size_t work_count;
-    bool apart; /* its lanes may have to wait for others than each other */
+    sim_task **work;                  /* the prepared list: those that do something when it runs */
+    size_t work_count, outside_count; /* waits for events of outside among them */
+    bool apart;                       /* its lanes may have to wait for others than each other */
     sim_lane **lanes;
     size_t lane_count, lane_capacity;
     sim_group *groups, *open_group;
@@ -531,6 +533,9 @@ aclError sim_model_prepare(sim_model *model);
 /* One run of the prepared list. Without the lock. */
 aclError sim_model_run(sim_model *model, char *text);
 void sim_model_run_done(sim_model *model);
+/* The records that the run's waits for outside are for: taken when it is enqueued, used when it is its turn. */
+bool sim_model_take_marks(sim_task *run);
+void sim_model_use_marks(sim_task *run);
 void sim_arguments_free_all(sim_arguments *first);
 
 /* fork.c: events on streams that capture, or that join. `external`: by flag. */
