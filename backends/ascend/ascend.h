@@ -35,6 +35,7 @@
     X(limits)                   \
     X(capture)                  \
     X(taskgroup)                \
+    X(name)                     \
     X(json)
 enum {
 #define RONDO_X(group) RONDO__ASCEND_GROUP_##group,

@@ -2,6 +2,7 @@
  *
  * Captured graphs of the driver (aclmdlRI). There is nothing to instantiate: what was captured is what runs. Where task groups are
  * there, each kernel is captured in one of its own, through which its arguments change later. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ascend.h"
@@ -130,6 +131,14 @@ static void graph_close(rondo__ascend_graph *graph) {
     (void)pthread_mutex_unlock(&device->mutex);
 }
 
+/* For who looks at the process with the driver's tools. */
+static void graph_name(const rondo__ascend_graph *graph) {
+    char name[48];
+    if (!rondo__ascend_has(graph->device->library, RONDO__ASCEND_GROUP_name)) return;
+    (void)snprintf(name, sizeof name, "rondo graph %llu", (unsigned long long)graph->id);
+    (void)graph->device->library->api.aclmdlRISetName(graph->native, name);
+}
+
 static rondo_status graph_capture_end(void *self, void **out_graph) {
     rondo__ascend_stream *stream = self;
     rondo__ascend_device *device = stream->device;
@@ -144,6 +153,7 @@ static rondo_status graph_capture_end(void *self, void **out_graph) {
     if (status) graph_free(graph);
     else {
         rondo__ascend_count(device, RONDO__ASCEND_COUNT_GRAPHS);
+        graph_name(graph);
         *out_graph = graph;
     }
     return rondo__ascend_left(device, before, status);
