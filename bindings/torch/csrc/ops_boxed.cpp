@@ -74,7 +74,10 @@ struct BoxedNode final : AtenNode {
     for (const auto& value : stack) {
       if (next == places.size() + results) return;
       if (value.isTensor()) {
-        if (value.toTensor().defined()) tensors[next++].copy_(value.toTensor());
+        // A kernel may leave empty what the meta kernel promises (batch norm's saved statistics in inference).
+        const at::Tensor& result = value.toTensor();
+        if (result.defined() && (result.numel() || !tensors[next].numel())) tensors[next].copy_(result);
+        next += result.defined();
       } else if (value.isTensorList()) {
         auto list = value.toTensorList();
         for (size_t k = 0; k < list.size(); k++) tensors[next++].copy_(list.get(k));

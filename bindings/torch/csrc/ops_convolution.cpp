@@ -12,7 +12,16 @@ namespace {
 
 using torch::jit::Stack;
 
-void forward(const c10::OperatorHandle&, Stack* stack) {
+// What compiles expects rows, columns, channels in the order of the sizes from such a device, whatever the inputs have.
+void in_order_of_sizes(Stack* stack, size_t begin, size_t count) {
+  for (size_t i = begin; i < begin + count; i++) {
+    const at::Tensor tensor = (*stack)[i].toTensor();
+    if (tensor.defined() && !tensor.is_contiguous()) (*stack)[i] = tensor.contiguous();
+  }
+}
+
+void forward(const c10::OperatorHandle& called, Stack* stack) {
+  in_order_of_sizes(stack, stack->size() - called.schema().arguments().size(), 2);
   static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
   run_boxed(op, stack);
 }
@@ -22,6 +31,7 @@ void backward(const c10::OperatorHandle& called, Stack* stack) {
   // (grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, mask): the plain one also wants
   // the size of the bias, behind the weight.
   size_t begin = stack->size() - called.schema().arguments().size();
+  in_order_of_sizes(stack, begin, 3);
   const at::Tensor weight = (*stack)[begin + 2].toTensor();
   bool transposed = (*stack)[begin + 6].toBool();
   int64_t groups = (*stack)[begin + 8].toInt();
