@@ -119,6 +119,10 @@ RONDO_API const char *rondo_status_note(rondo_status status, size_t index);
 RONDO_API size_t rondo_status_format(rondo_status status, char *buffer, size_t capacity);
 RONDO_API void rondo_status_release(rondo_status status);
 
+/* A failure, for tables that a host brings (rondo_tensor_host, say). Never null, also without memory and for a wrong code;
+ * longer texts are cut, and control characters are made visible. */
+RONDO_API rondo_status rondo_status_make(rondo_code code, rondo_layer layer, const char *text);
+
 /* Names of the lists above; "unknown" outside them. */
 RONDO_API const char *rondo_code_name(rondo_code code);
 RONDO_API const char *rondo_code_advice(rondo_code code);

@@ -128,6 +128,10 @@ rondo_status rondo__status_make(rondo_code code, rondo_layer layer, const char *
     return status;
 }
 
+rondo_status rondo_status_make(rondo_code code, rondo_layer layer, const char *text) {
+    return rondo__status_make(code, layer, "", 0, "%s", text ? text : "");
+}
+
 rondo_status rondo__status_note(rondo_status status, const char *format, ...) {
     if (!status || status_is_packed(status) || status->note_count >= RONDO__STATUS_NOTES_MAX) return status;
     char text[RONDO__STATUS_MESSAGE_MAX + 1];

@@ -215,6 +215,21 @@ static void test_try_note_adds_on_the_way_out(rondo_test *t) {
     T_STR(t, rondo_status_note(status, 1), "at 2");
 }
 
+/* What a host's tables return. */
+static void test_hosts_make_failures(rondo_test *t) {
+    rondo_status status = rondo_status_make(RONDO_CODE_STALE, RONDO_LAYER_TREE, "100% of it\n");
+    T_DEFER(t, status_release_at, &status);
+    T_EQ(t, rondo_status_code(status), RONDO_CODE_STALE);
+    T_EQ(t, rondo_status_layer(status), RONDO_LAYER_TREE);
+    if (rondo_test_failing(t)) return;
+    T_STR(t, rondo_status_message(status), "100% of it\\x0a");
+    T_STR(t, rondo_status_file(status), "");
+    rondo_status wrong = rondo_status_make(RONDO_CODE_OK, -1, NULL);
+    T_EQ(t, rondo_status_code(wrong), RONDO_CODE_INTERNAL);
+    T_STR(t, rondo_status_message(wrong), "");
+    rondo_status_release(wrong);
+}
+
 static void test_names(rondo_test *t) {
     T_STR(t, rondo_code_name(RONDO_CODE_OUT_OF_MEMORY), "out of memory");
     T_STR(t, rondo_code_advice(RONDO_CODE_STALE), "bind the slot again or capture again");
@@ -232,4 +247,4 @@ RONDO_TEST_MAIN(T(test_success_is_null), T(test_failure_keeps_code_and_layer), T
                 T(test_a_wrong_code_is_still_a_failure), T(test_notes_keep_their_order), T(test_notes_are_bounded),
                 T(test_long_messages_end_in_dots), T(test_hostile_text_stays_in_its_line),
                 T(test_cuts_are_whole_characters), T(test_first_failure_wins), T(test_try_note_adds_on_the_way_out),
-                T(test_names))
+                T(test_hosts_make_failures), T(test_names))

@@ -13,6 +13,7 @@
 #include "registration.hpp"
 #include "runtime.hpp"
 #include "seal.hpp"
+#include "tree_function.hpp"
 
 namespace py = pybind11;
 using namespace rondo_torch;
@@ -93,5 +94,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("current_raw_stream", [](int index) { return reinterpret_cast<uint64_t>(current_stream(index)); });
   bind_pools(m);
   bind_seal(m);
+  bind_trees(m);
+  bind_gates(m);
   if (PyModule_AddFunctions(m.ptr(), g_fast) < 0 || add_kernel_type(m.ptr()) < 0) throw py::error_already_set();
 }

@@ -14,9 +14,12 @@
 #include "node.hpp"
 
 namespace rondo_torch {
+void queue_tree_line(rondo_log_level level, const char* text);  // tree_manager.cpp
 namespace {
 
 void write_line(void*, rondo_log_level level, const char* text) {
+  // Trees speak through PyTorch's own logs, as people know them.
+  if (std::strncmp(text, "trees: ", 7) == 0) return queue_tree_line(level, text + 7);
   if (level == RONDO_LOG_ERROR || level == RONDO_LOG_WARNING) TORCH_WARN("rondo: ", text);
 }
 
@@ -41,6 +44,7 @@ struct World {
     if (wanted && *wanted && std::strcmp(wanted, "none") != 0) backend = wanted;
     rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
     options.log = write_line;
+    options.log_level = RONDO_LOG_DEBUG;
     check(rondo_instance_create(&options, &instance));
     uint32_t found = 0;
     check(rondo_device_type_count(instance, backend, &found));

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors of PyTorch for Rondo's trees. A tensor of the tree's is a Python object (one reference of it), so that nothing is
+// wrapped or unwrapped on the way of a call. Memory that a tree lends out is behind a storage whose context is a Claim: the
+// storage's end tells the lease, whatever views, aliases, resize_ or set_ have done with it meanwhile.
+//
+// Everything here runs under the interpreter's lock, but for the end of a claim, which comes from any thread.
+#pragma once
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+#include <rondo/rondo.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime.hpp"
+
+namespace rondo_torch {
+
+struct Claim;
+
+// Claims of storages that nobody keeps for a tree; who looks for those whose memory was taken finds them here.
+struct Ledger {
+  std::mutex mutex;
+  Claim* first = nullptr;
+};
+
+// Where an output comes from, for messages.
+struct Origin {
+  std::string function, trace;
+};
+
+struct Claim {
+  rondo_tree_lease* lease = nullptr;
+  uint64_t epoch = 0;
+  std::atomic<bool> held{true};     // the lease waits for the end of this claim
+  std::atomic<int> references{1};   // the storage; and the output that keeps it to be handed out again
+  bool linked = false;
+  Claim *next = nullptr, *previous = nullptr;
+  std::shared_ptr<Ledger> ledger;
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  std::shared_ptr<const Origin> origin;
+
+  explicit Claim(c10::weak_intrusive_ptr<c10::StorageImpl> of) : storage(std::move(of)) {}
+  bool stale() const { return !rondo_tree_lease_alive(lease, epoch); }
+  void link();
+  void unlink();
+  // The storage is over, or has other memory: once, unless somebody else has seen to it.
+  void end() {
+    if (held.exchange(false, std::memory_order_acq_rel)) rondo_tree_lease_release(lease, epoch);
+  }
+  void let_go();
+  std::string message(const char* taker) const;
+};
+
+// The claim behind the storage; null when its memory is no tree's.
+Claim* claim_of(const c10::StorageImpl* storage);
+// The storage's memory is the lease's from now on. Nobody keeps the claim but the storage.
+Claim* claim_storage(const c10::intrusive_ptr<c10::StorageImpl>& storage, void* pointer, c10::Device device,
+                     const std::shared_ptr<Ledger>& ledger, rondo_tree_lease* lease, uint64_t epoch);
+
+struct Kept;
+
+// A tensor object that is handed out again when it is provably dead: an output of a replay that costs nothing.
+struct Cached {
+  PyObject* object = nullptr;
+  c10::StorageImpl* storage = nullptr;  // alive with the object
+  Claim* claim = nullptr;
+  bool out = false, poisoned = false;
+  Kept* kept = nullptr;
+};
+
+// What a recording remembers of an output: the object itself, or what makes such a tensor on a lease's memory.
+struct Kept {
+  PyObject* itself = nullptr;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;  // in elements
+  caffe2::TypeMeta dtype;
+  c10::DispatchKeySet keys;
+  std::shared_ptr<const Origin> origin;
+  Cached slots[2];
+  unsigned last = 0;
+};
+
+// What a tree's function runs.
+struct Model {
+  PyObject* callable = nullptr;
+  std::string name;
+  std::vector<std::shared_ptr<const Origin>> origins;  // by output; as long as there are traces
+  std::shared_ptr<const Origin> origin;                // of any other
+};
+
+// A lock that a thread waits for without the interpreter's; its owner may come again.
+class TreeLock {
+ public:
+  bool acquire();  // false: the thread has it already
+  void release();
+  bool mine() const { return owner_.load(std::memory_order_relaxed) == self(); }
+  bool try_acquire();
+
+ private:
+  static uint64_t self();
+  std::mutex mutex_;
+  std::atomic<uint64_t> owner_{0};
+};
+
+struct Host {
+  explicit Host(int index) : device(index), ledger(std::make_shared<Ledger>()) {}
+  ~Host();
+
+  int device;
+  TreeLock* lock = nullptr;  // of who opened the tree; outlives it
+  std::shared_ptr<Ledger> ledger;
+  std::vector<Cached*> out;  // handed out, and not seen dead yet
+
+  // Of the model that runs.
+  const Model* running = nullptr;
+  void* const* made = nullptr;
+  uint32_t made_count = 0;
+  bool in_pool = false;
+  size_t out_before = 0;     // of `out`, what was there before the call
+  const char* taker = "?";   // the function whose call it is
+
+  PyObject* failure = nullptr;  // an exception that a model has raised
+  PyObject* surplus = nullptr;  // what a model returned, when it is not as many outputs as were expected
+  PyObject* random = nullptr;   // state of the CPU's generator before a recording
+
+  rondo_tensor_host table();
+
+  // Outputs that were handed out and are dead by now give up their leases.
+  void sweep();
+  // Outputs that are alive and whose memory was taken fail from now on.
+  void poison(size_t first_cached);
+  // Nothing is handed out again: storages belong to those who hold them.
+  void forget_outputs();
+  bool dead(Cached& cached);
+  void drop(Cached& cached);
+  void strike(const Cached& cached);
+  std::shared_ptr<const Origin> origin_of(const void* tensor) const;
+
+  rondo_status fresh(const rondo_tree_output& output, void** out_tensor);
+  rondo_status view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor);
+  rondo_status make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index);
+};
+
+rondo_status fail(rondo_code code, const std::string& text);
+// What is being thrown, as a status: only inside a catch.
+rondo_status status_of_exception() noexcept;
+const at::Tensor* tensor_of(void* object);
+
+rondo_status host_keep(void* user, void* tensor, bool itself, void** out_metadata);
+void host_drop(void* user, void* metadata);
+rondo_status host_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
+                               void** out_tensors);
+
+}  // namespace rondo_torch

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Outputs of replays. Each keeps up to two tensor objects on its lease's memory: one may be in the caller's hands while
+// the next call hands out the other. An object is handed out again only when nothing can tell: no reference to it, to its
+// storage or to its gradient's graph is left, and it is as it was made.
+#include <ATen/CachedTensorUtils.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/InferenceMode.h>
+
+#include <mutex>
+#include <utility>
+
+#include "allocator.hpp"
+#include "tree_host.hpp"
+
+namespace rondo_torch {
+namespace {
+
+// Releases of PyTorch without it make storages anew.
+template <class Storage>
+auto clear_poison(Storage* storage, int) -> decltype(storage->clear_data_ptr_access_error_msg_(), bool()) {
+  storage->clear_data_ptr_access_error_msg_();
+  return true;
+}
+template <class Storage>
+bool clear_poison(Storage*, long) {
+  return false;
+}
+
+const at::Tensor& tensor_in(const Cached& cached) { return THPVariable_Unpack(cached.object); }
+
+c10::Device device_at(int index) { return {kType, static_cast<c10::DeviceIndex>(index)}; }
+
+void enable_cached_tensors() {
+  static std::once_flag once;
+  std::call_once(once, [] { at::caching::set_cached_tensors_enabled(true); });
+}
+
+// Nobody but the cache can reach the object.
+bool unreachable(const Cached& cached) { return Py_REFCNT(cached.object) == 1 && tensor_in(cached).use_count() == 1; }
+
+bool has_weak_references(PyObject* object) {
+  Py_ssize_t offset = Py_TYPE(object)->tp_weaklistoffset;
+  return offset > 0 && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset);
+}
+
+bool has_attributes(PyObject* object) {
+  PyObject** place = _PyObject_GetDictPtr(object);
+  return place && *place && PyDict_GET_SIZE(*place) != 0;
+}
+
+// What a user may have changed of the object or its metadata.
+bool as_made(const Cached& cached) {
+  const Kept& kept = *cached.kept;
+  c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
+  return Py_TYPE(cached.object) == reinterpret_cast<PyTypeObject*>(THPVariableClass) && !has_weak_references(cached.object) &&
+         !has_attributes(cached.object) && tensor->key_set() == kept.keys && tensor->dtype() == kept.dtype &&
+         tensor->storage_offset() == kept.offset && tensor->sizes().equals(kept.sizes) &&
+         tensor->strides().equals(kept.strides) && tensor->unsafe_storage().unsafeGetStorageImpl() == cached.storage &&
+         cached.claim->references.load(std::memory_order_relaxed) == 2;
+}
+
+at::Tensor make_tensor(const Kept& kept, c10::Storage storage, int64_t offset) {
+  at::Tensor tensor = at::detail::make_tensor_base<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), kept.dtype);
+  c10::TensorImpl* made = tensor.unsafeGetTensorImpl();
+  made->set_sizes_and_strides(kept.sizes, kept.strides, offset);
+  return tensor;
+}
+
+c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                               c10::DataPtr(nullptr, device_at(device)), device_allocator(), true);
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------ liveness
+
+void Host::drop(Cached& cached) {
+  if (!cached.object) return;
+  PyObject* object = std::exchange(cached.object, nullptr);
+  Claim* claim = std::exchange(cached.claim, nullptr);
+  at::caching::remove_cached_tensor(THPVariable_Unpack(object));
+  if (cached.out && claim->held.load(std::memory_order_relaxed) && !cached.poisoned) claim->link();
+  cached.out = cached.poisoned = false;
+  cached.storage = nullptr;
+  claim->let_go();
+  Py_DECREF(object);
+}
+
+// In order: those that were there before a call stand first.
+void Host::strike(const Cached& cached) {
+  for (size_t i = 0; cached.out && i < out.size(); i++) {
+    if (out[i] != &cached) continue;
+    out.erase(out.begin() + static_cast<ptrdiff_t>(i));
+    if (i < out_before) out_before--;
+    return;
+  }
+}
+
+// Also: whether the object cannot be handed out again, and is dropped for that.
+bool Host::dead(Cached& cached) {
+  if (!unreachable(cached)) return false;
+  auto* variable = reinterpret_cast<THPVariable*>(cached.object);
+  c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
+  // Its gradient's graph may be what holds its storage, or those of other outputs.
+  if (tensor->autograd_meta()) tensor->set_autograd_meta(nullptr);
+  Py_CLEAR(variable->backward_hooks);
+  Py_CLEAR(variable->post_accumulate_grad_hooks);
+  if (!cached.object) return true;  // what was cleared may have run anything
+  if (!unreachable(cached)) return false;
+  if (!as_made(cached) || cached.storage->pyobj_slot()->load_pyobj()) {
+    // The end of the storage, if this is it, tells the lease.
+    drop(cached);
+    return true;
+  }
+  if (tensor->unsafe_storage().use_count() != 1) return false;
+  cached.claim->end();
+  return true;
+}
+
+void Host::sweep() {
+  bool again = !out.empty();
+  while (again) {
+    again = false;
+    for (size_t i = 0; i < out.size();) {
+      Cached* cached = out[i];
+      if (!cached->object || dead(*cached)) {
+        cached->out = false;
+        // What runs at the end of others may have made the list shorter.
+        for (size_t k = 0; k < out.size(); k++) {
+          if (out[k] != cached) continue;
+          out[k] = out.back();
+          out.pop_back();
+          break;
+        }
+        again = true;
+      } else {
+        i++;
+      }
+    }
+    if (out.empty()) again = false;
+  }
+}
+
+void Host::forget_outputs() {
+  sweep();
+  std::vector<Cached*> all;
+  all.swap(out);
+  out_before = 0;
+  for (Cached* cached : all) drop(*cached);
+}
+
+void Host::poison(size_t first_cached) {
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> taken;
+  std::vector<std::string> messages;
+  for (size_t i = 0; i < first_cached && i < out.size(); i++) {
+    Cached& cached = *out[i];
+    if (!cached.object || cached.poisoned || !cached.claim->stale()) continue;
+    cached.poisoned = true;
+    if (claim_of(cached.storage) != cached.claim) continue;
+    cached.storage->release_data_and_set_meta_custom_data_ptr_error_msg_(cached.claim->message(taker));
+  }
+  {
+    std::lock_guard<std::mutex> lock(ledger->mutex);
+    for (Claim* claim = ledger->first; claim;) {
+      Claim* next = claim->next;
+      if (claim->stale()) {
+        auto storage = claim->storage.lock();
+        if (storage && claim_of(storage.get()) == claim) {
+          messages.push_back(claim->message(taker));
+          taken.push_back(std::move(storage));
+        }
+        if (claim->next) claim->next->previous = claim->previous;
+        if (claim->previous) claim->previous->next = claim->next;
+        else ledger->first = claim->next;
+        claim->next = claim->previous = nullptr;
+        claim->linked = false;
+      }
+      claim = next;
+    }
+  }
+  for (size_t i = 0; i < taken.size(); i++) {
+    taken[i]->release_data_and_set_meta_custom_data_ptr_error_msg_(std::move(messages[i]));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- make
+
+rondo_status Host::fresh(const rondo_tree_output& output, void** out_tensor) {
+  auto* kept = static_cast<Kept*>(output.metadata);
+  bool inference = c10::InferenceMode::is_enabled();
+  for (unsigned k = 0; k < 2 && !output.shared; k++) {
+    Cached& cached = kept->slots[(kept->last + k) % 2];
+    if (!cached.object || cached.out) continue;
+    if (tensor_in(cached).unsafeGetTensorImpl()->is_inference() != inference) continue;
+    if (cached.poisoned && !clear_poison(cached.storage, 0)) continue;
+    cached.poisoned = false;
+    cached.claim->epoch = output.epoch;
+    cached.claim->held.store(true, std::memory_order_release);
+    if (rondo_tree_lease_storage(output.lease) != cached.claim) rondo_tree_lease_set_storage(output.lease, cached.claim);
+    cached.out = true;
+    out.push_back(&cached);
+    kept->last = (kept->last + k) % 2;
+    Py_INCREF(cached.object);
+    *out_tensor = cached.object;
+    return RONDO_OK;
+  }
+  auto storage = empty_storage(device, rondo_tree_lease_bytes(output.lease));
+  auto* pointer = reinterpret_cast<void*>(rondo_tree_lease_pointer(output.lease));
+  Claim* claim = claim_storage(storage, pointer, device_at(device), ledger, output.lease, output.epoch);
+  claim->origin = kept->origin;
+  c10::StorageImpl* known = storage.get();
+  at::Tensor tensor = make_tensor(*kept, c10::Storage(std::move(storage)), kept->offset);
+  PyObject* object = THPVariable_Wrap(tensor);
+  if (!object) {
+    claim->held.store(false);
+    PyErr_Clear();
+    return fail(RONDO_CODE_OUT_OF_MEMORY, "a tensor object for an output could not be made");
+  }
+  *out_tensor = object;
+  if (output.shared) {
+    claim->link();
+    return RONDO_OK;
+  }
+  unsigned which = kept->slots[kept->last].object ? 1 - kept->last : kept->last;
+  Cached& cached = kept->slots[which];
+  strike(cached);
+  drop(cached);  // one that is alive is poisoned with the others that nobody keeps
+  kept->keys = tensor.unsafeGetTensorImpl()->key_set();
+  enable_cached_tensors();
+  at::caching::add_cached_tensor(tensor);
+  claim->references.fetch_add(1, std::memory_order_relaxed);
+  cached.object = Py_NewRef(object);
+  cached.storage = known;
+  cached.claim = claim;
+  cached.poisoned = false;
+  cached.out = true;
+  cached.kept = kept;
+  out.push_back(&cached);
+  kept->last = which;
+  return RONDO_OK;
+}
+
+rondo_status Host::view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor) {
+  auto* kept = static_cast<Kept*>(output.metadata);
+  PyObject* object = THPVariable_Wrap(make_tensor(*kept, std::move(storage), offset));
+  if (!object) {
+    PyErr_Clear();
+    return fail(RONDO_CODE_OUT_OF_MEMORY, "a tensor object for an output could not be made");
+  }
+  *out_tensor = object;
+  return RONDO_OK;
+}
+
+rondo_status Host::make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index) {
+  auto* kept = static_cast<Kept*>(output.metadata);
+  switch (output.kind) {
+    case RONDO_TREE_OUTPUT_FRESH: return fresh(output, &tensors[index]);
+    case RONDO_TREE_OUTPUT_KEPT:
+      tensors[index] = kept ? Py_XNewRef(kept->itself) : nullptr;
+      return RONDO_OK;
+    case RONDO_TREE_OUTPUT_ALIAS: {
+      const at::Tensor* first = output.index < index ? tensor_of(tensors[output.index]) : nullptr;
+      if (!first) return fail(RONDO_CODE_INTERNAL, "the output that another one lies on was not made");
+      return view(output, first->storage(), kept->offset, &tensors[index]);
+    }
+    case RONDO_TREE_OUTPUT_PATH: {
+      auto* claim = static_cast<Claim*>(rondo_tree_lease_storage(output.lease));
+      auto storage = claim && claim->epoch == output.epoch ? claim->storage.lock() : nullptr;
+      if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
+      return view(output, c10::Storage(std::move(storage)), kept->offset, &tensors[index]);
+    }
+    default: {
+      const at::Tensor* input = inputs ? tensor_of(inputs[output.index]) : nullptr;
+      if (!input) return fail(RONDO_CODE_INTERNAL, "the input that an output lies on is no tensor any more");
+      int64_t bytes = input->storage_offset() * static_cast<int64_t>(input->itemsize()) + output.offset;
+      int64_t item = static_cast<int64_t>(kept->dtype.itemsize());
+      if (bytes % item) return fail(RONDO_CODE_UNSUPPORTED, "an output lies between two elements of an input's storage");
+      return view(output, input->storage(), bytes / item, &tensors[index]);
+    }
+  }
+}
+
+rondo_status host_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
+                               void** out_tensors) {
+  auto* host = static_cast<Host*>(user);
+  for (uint32_t i = 0; i < count; i++) {
+    rondo_status status = RONDO_OK;
+    out_tensors[i] = nullptr;
+    try {
+      status = host->make_output(outputs[i], inputs, out_tensors, i);
+    } catch (...) {
+      status = status_of_exception();
+    }
+    if (!status) continue;
+    // Those made are unmade; what they lease was never theirs.
+    for (uint32_t k = i; k-- > 0;) {
+      auto* object = static_cast<PyObject*>(std::exchange(out_tensors[k], nullptr));
+      if (outputs[k].kind == RONDO_TREE_OUTPUT_FRESH) {
+        Claim* claim = claim_of(tensor_of(object)->storage().unsafeGetStorageImpl());
+        if (claim) claim->held.store(false);
+      }
+      Py_XDECREF(object);
+    }
+    return status;
+  }
+  return RONDO_OK;
+}
+
+// ---------------------------------------------------------------------------------------------------- keep, drop
+
+rondo_status host_keep(void* user, void* tensor, bool itself, void** out_metadata) {
+  auto* host = static_cast<Host*>(user);
+  try {
+    auto kept = std::make_unique<Kept>();
+    if (itself) {
+      kept->itself = Py_NewRef(static_cast<PyObject*>(tensor));
+    } else {
+      const at::Tensor* known = tensor_of(tensor);
+      if (!known) return fail(RONDO_CODE_INTERNAL, "what is to be kept is no tensor");
+      kept->sizes = known->sizes().vec();
+      kept->strides = known->strides().vec();
+      kept->offset = known->storage_offset();
+      kept->dtype = known->dtype();
+      kept->origin = host->origin_of(tensor);
+    }
+    *out_metadata = kept.release();
+    return RONDO_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+void host_drop(void* user, void* metadata) {
+  auto* host = static_cast<Host*>(user);
+  auto* kept = static_cast<Kept*>(metadata);
+  if (!kept) return;
+  for (Cached& cached : kept->slots) {
+    host->strike(cached);
+    host->drop(cached);
+  }
+  Py_XDECREF(kept->itself);
+  delete kept;
+}
+
+}  // namespace rondo_torch

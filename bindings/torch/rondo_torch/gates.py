@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gates before graph trees: which compiled functions may be graphed on a device that is not CUDA, and why others not.
+
+Inductor compares with the name "cuda" where it decides that. Here its questions about devices of ours go to Rondo's gates
+(include/rondo/gate.h); about all others they go where they went before.
+"""
+import functools
+import threading
+
+from . import _C, patches
+
+DEVICES = "gates.devices"
+IS_GPU = "gates.is_gpu"
+PARTITION = "gates.should_partition"
+SCALARS = "gates.zero_dim_tensors"
+NAMES = (DEVICES, IS_GPU, PARTITION, SCALARS)
+
+# Device type -> a function of the index that gives its flags (_C.GATE_*); None: the device is Rondo's own, and asked itself.
+_types = {"rondo": None}
+_deciding = threading.local()
+
+
+def add_type(device_type, flags):
+    """From now on the gates ask `flags(index)` about devices of this type (attach)."""
+    _types[device_type] = flags
+
+
+def remove_type(device_type):
+    _types.pop(device_type, None)
+
+
+def is_ours(device_type):
+    return device_type in _types
+
+
+def _use(node):
+    for user in getattr(node, "users", ()):
+        trace = user.meta.get("stack_trace")
+        if trace:
+            return trace
+    return None
+
+
+def _describe(device, node):
+    index = -1 if device.index is None else device.index
+    flags, native = 0, False
+    if device.type in _types:
+        native = _types[device.type] is None
+        index = max(index, 0)
+        if not native:
+            flags = _types[device.type](index)
+    return device.type, index, flags, getattr(node, "name", None), _use(node), native
+
+
+def ask(mapping, partition):
+    """Why functions that use these devices (torch.device -> node) cannot be graphed, or ""."""
+    only = sum(_C.GATES[name] for name in ("CACHING_ALLOCATOR", "CPU_DEVICE", "MULTIPLE_DEVICES", "NO_DEVICE", "NO_CAPTURE"))
+    devices = [_describe(device, node) for device, node in mapping.items()]
+    return _C.gates_ask(devices, _C.GATE_PARTITION if partition else 0, only)[1]
+
+
+def _devices(original):
+    from torch._inductor import cudagraph_utils
+
+    @functools.wraps(original)
+    def check_multiple_devices_or_any_cpu_nodes(device_node_mapping):
+        if not any(is_ours(device.type) for device in device_node_mapping):
+            return original(device_node_mapping)
+        why = ask(device_node_mapping, cudagraph_utils.is_using_cudagraph_partition())
+        return cudagraph_utils.format_default_skip_message(why) if why else None
+
+    return check_multiple_devices_or_any_cpu_nodes
+
+
+def _is_gpu(original):
+    # Only while partitions are decided: elsewhere a GPU is one that Triton compiles for.
+    @functools.wraps(original)
+    def is_gpu(self):
+        if original(self):
+            return True
+        device = self.get_device() if getattr(_deciding, "depth", 0) else None
+        return device is not None and is_ours(device.type)
+
+    return is_gpu
+
+
+def _while_deciding(original):
+    @functools.wraps(original)
+    def decide(self, *arguments, **options):
+        _deciding.depth = getattr(_deciding, "depth", 0) + 1
+        try:
+            return original(self, *arguments, **options)
+        finally:
+            _deciding.depth -= 1
+
+    return decide
+
+
+def install():
+    """Whether the gates are in place; what is missing is in patches.refused."""
+    utils, scheduler = "torch._inductor.cudagraph_utils:", "torch._inductor.scheduler:"
+    patches.install(DEVICES, utils + "check_multiple_devices_or_any_cpu_nodes", _devices, parameters=("device_node_mapping",))
+    patches.install(IS_GPU, scheduler + "BaseSchedulerNode.is_gpu", _is_gpu, parameters=("self",))
+    patches.install(PARTITION, scheduler + "Scheduler.should_partition", _while_deciding, parameters=("self", "node"))
+    patches.install(SCALARS, scheduler + "Scheduler.update_zero_dim_cpu_tensor", _while_deciding, parameters=("self",))
+    return not why_off()
+
+
+def why_off():
+    return "; ".join(f"{name}: {patches.refused[name]}" for name in NAMES if name in patches.refused)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one report: what is graphed, what is not and why, at what cost, and what of PyTorch could not be replaced."""
+import json as _json
+import sys
+
+from . import _C, patches
+
+
+def _skips():
+    trees = sys.modules.get(__package__ + ".trees")
+    return trees.skips() if trees else {}
+
+
+def _managers():
+    return _C.tree_managers()
+
+
+def report(json=False):
+    """Text, or with json=True what it says as Python data: {"device", "trees", "skips", "gates", "patches", "refused"}."""
+    if json:
+        return {
+            "device": _C.backend(),
+            "trees": [dict(manager.info(), report=_json.loads(manager.report(json=True))) for manager in _managers()],
+            "skips": _skips(),
+            "gates": _json.loads(_C.gates_report(json=True)),
+            "patches": list(patches.installed()),
+            "refused": dict(patches.refused),
+        }
+    lines = [f"rondo_torch on '{_C.backend()}'"]
+    for manager in _managers():
+        lines += ["", f"trees of rondo:{manager.device}, user thread {manager.context}", manager.report().rstrip()]
+    if not _managers():
+        lines += ["", "no trees: nothing was compiled with mode=\"reduce-overhead\", or nothing of it is left"]
+    skips = _skips()
+    if skips:
+        lines += ["", "compiled, and not graphed:"] + [f"  {count} x {text}" for text, count in sorted(skips.items())]
+    if patches.refused:
+        lines += ["", "not in place, since PyTorch has moved:"]
+        lines += [f"  {name}: {why}" for name, why in sorted(patches.refused.items())]
+    return "\n".join(lines) + "\n"

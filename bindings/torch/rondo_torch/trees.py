@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graph trees in C under torch.compile(mode="reduce-overhead").
+
+Inductor hands each compiled function, or each part of one that can be graphed, to compile_fx.cudagraphify. For devices of
+ours it gets back the callable of the tree manager itself (csrc/tree_function.cpp): from then on no Python is in between.
+What the manager has to say comes out of PyTorch's own logs, counters and warnings, as people know them from CUDA.
+"""
+import functools
+import inspect
+import os
+import re
+import threading
+import types
+import warnings
+
+import torch
+
+from . import _C, gates, patches
+
+MANAGER = "trees.cudagraphify"
+BACKWARD = "trees.get_manager"
+RESET = "trees.dynamo_reset"
+RESET_TREES = "trees.reset_cudagraph_trees"
+SKIPS = "trees.skips"
+POST_COMPILE = "trees.post_compile"
+NAMES = (MANAGER, BACKWARD, RESET, POST_COMPILE)
+
+INFERENCE, FORWARD, BACKWARD_MODE = 0, 1, 2
+
+_lock = threading.RLock()
+_state = types.SimpleNamespace(installed=False)
+_compiling = threading.local()  # .graph: the CompiledFxGraph whose callables are being made
+_skips = {}  # reason -> how often
+_mutations = {}  # name of a function -> what says where its inputs are written
+# Device type -> what makes the callable of a tree: as _C.tree_function. attach() adds others.
+makers = {"rondo": _C.tree_function}
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def _choices(triton):
+    """rondo_tree_options by Inductor's settings; each setting that a release lacks has its usual value."""
+    def setting(name, default):
+        value = getattr(triton, name, default)
+        return default if value is None else value
+
+    return {
+        "record_after": 1 if setting("skip_cudagraph_warmup", False) else 2,
+        "always_warm_up": int(setting("force_cudagraphs_warmup", False)),
+        "rerecord_limit": int(setting("cudagraph_unexpected_rerecord_limit", 128)),
+        "size_limit": int(setting("cudagraph_max_recorded_sizes", 0)),
+        "size_warning": int(setting("cudagraph_dynamic_shape_warn_limit", 0)),
+        "check_pool": int(setting("slow_path_cudagraph_asserts", True)),
+        "synchronize": int(setting("force_cudagraph_sync", False)),
+        "conflict": int(os.environ.get("RONDO_TORCH_CONFLICT", "error") == "copy"),
+    }
+
+
+def _name(mode, stack_traces):
+    """For messages and the report: the function of the user's program, the compilation, and which part of it."""
+    found = [re.findall(r'File "[^"]*", line \d+, in (\S+)', trace) for trace in stack_traces or () if trace]
+    function = next((names[-1] for names in found if names), "compiled function")
+    try:
+        compilation = torch._guards.CompileContext.current_compile_id()
+    except AttributeError:
+        compilation = None
+    kind = ("inference", "forward", "backward")[mode]
+    with _lock:
+        _state.numbers = getattr(_state, "numbers", 0) + 1
+        return f"{function} [{compilation or '-'}] {kind} #{_state.numbers}"
+
+
+# -------------------------------------------------------------------------------------------------------- cudagraphify
+
+
+def device_type_of(graph):
+    """The one type of ours that a compiled graph runs on, or None."""
+    found = [name for name in getattr(graph, "device_types", ()) if name in makers]
+    return found[0] if len(found) == 1 else None
+
+
+def _sizes(inputs):
+    numbers = tuple(item for item in inputs if isinstance(item, int))
+    return numbers[0] if len(numbers) == 1 else (numbers or None)
+
+
+def _only_sizes(model, graphed, wanted):
+    """Other sizes than those that are wanted are called as they are."""
+    wanted = {tuple(size) if isinstance(size, (list, tuple)) else size for size in wanted}
+
+    def run(inputs):
+        return (graphed if _sizes(inputs) in wanted else model)(inputs)
+
+    run.graphed = graphed
+    return run
+
+
+def make(model, device_type, static_input_idxs=(), *, device_index, is_backward, is_inference, stack_traces=None,
+         constants=(), placeholders=(), mutated_input_idxs=(), skip=None, **_others):
+    """The callable of a tree for a compiled function of that device."""
+    from torch._inductor import config
+
+    mode = BACKWARD_MODE if is_backward else INFERENCE if is_inference else FORWARD
+    name = _name(mode, stack_traces)
+    if mutated_input_idxs:
+        _mutations[name] = (placeholders, tuple(mutated_input_idxs), tuple(static_input_idxs))
+    constants = tuple(item for item in constants
+                      if isinstance(item, torch.Tensor) and item.device == torch.device(device_type, device_index))
+    graphed = makers[device_type](
+        model, name=name, device=device_index, mode=mode, static=tuple(static_input_idxs), mutated=tuple(mutated_input_idxs),
+        constants=constants, outputs=len(stack_traces) if stack_traces else None, traces=list(stack_traces or ()), skip=skip,
+        simple=not config.triton.cudagraph_trees, options=_choices(config.triton))
+    wanted = getattr(config.triton, "cudagraph_capture_sizes", None)
+    return _only_sizes(model, graphed, wanted) if wanted else graphed
+
+
+def _undecided(original, model, static_input_idxs, options):
+    """Somebody asks for a callable outside a compilation: the device is that of the first call's tensors."""
+    chosen = None
+
+    def run(inputs):
+        nonlocal chosen
+        if chosen is None:
+            tensors = [item for item in (*inputs, *options.get("constants", ())) if isinstance(item, torch.Tensor)]
+            kind = next((item.device.type for item in tensors if item.device.type in makers), None)
+            if kind is None:
+                chosen = original(model, static_input_idxs, **options)
+            else:
+                chosen = make(model, kind, static_input_idxs, **options)
+        return chosen(inputs)
+
+    return run
+
+
+def _cudagraphify(original):
+    @functools.wraps(original)
+    def cudagraphify(model, static_input_idxs=(), **options):
+        graph = getattr(_compiling, "graph", None)
+        if graph is None:
+            return _undecided(original, model, static_input_idxs, options)
+        kind = device_type_of(graph)
+        if kind is None:
+            return original(model, static_input_idxs, **options)
+        return make(model, kind, static_input_idxs, **options)
+
+    return cudagraphify
+
+
+# ------------------------------------------------------------------------------------------------- compiled graphs, skips
+
+
+def _skip_was_counted(reason):
+    """A skip that Inductor has counted and not told, since the device is not CUDA."""
+    from torch._inductor import config, cudagraph_utils
+
+    text = f"skipping cudagraphs due to {reason}"
+    note_skip(text)
+    cudagraph_utils.cudagraphs_log.warning(text)
+    if config.triton.cudagraph_or_error:
+        raise RuntimeError(text)
+
+
+def note_skip(text):
+    with _lock:
+        _skips[text] = _skips.get(text, 0) + 1
+
+
+def skips():
+    """Reason -> how often a compiled function was not graphed for it."""
+    with _lock:
+        return dict(_skips)
+
+
+def forget_skips():
+    with _lock:
+        _skips.clear()
+
+
+def _ours_alone(graph):
+    return device_type_of(graph) is not None and "cuda" not in graph.device_types
+
+
+def _init(original):
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self, *arguments, **options):
+        wanted = bool(signature.bind(self, *arguments, **options).arguments["cudagraphs"])
+        original(self, *arguments, **options)
+        if wanted and self.disabled_cudagraphs_reason and _ours_alone(self):
+            _skip_was_counted(self.disabled_cudagraphs_reason)
+
+    return __init__
+
+
+def _post_compile(original):
+    @functools.wraps(original)
+    def post_compile(self, example_inputs, constants, graph_kwargs):
+        before, _compiling.graph = getattr(_compiling, "graph", None), self
+        wanted = bool(graph_kwargs["cudagraphs"])
+        try:
+            result = original(self, example_inputs, constants, graph_kwargs)
+        finally:
+            _compiling.graph = before
+        if wanted and not graph_kwargs["cudagraphs"] and _ours_alone(self):
+            _tell_skip(self)
+        return result
+
+    return post_compile
+
+
+def _tell_skip(graph):
+    from torch._inductor import config, cudagraph_utils
+
+    if graph.disabled_cudagraphs_reason:
+        return _skip_was_counted(graph.disabled_cudagraphs_reason)
+    reasons = graph.cudagraph_info.cudagraph_fail_reasons if graph.cudagraph_info else ()
+    if not reasons:
+        return None
+    text = f"skipping cudagraphs due to {reasons}"
+    note_skip(text)
+    if config.graph_partition and getattr(config, "cudagraph_policy", None) is None:
+        return None  # of the parts of a function nobody is told
+    return cudagraph_utils.log_cudagraph_skip_and_bump_counter(text)
+
+
+# --------------------------------------------------------------------------------------------------- what managers say
+
+
+def _mutation_text(text):
+    """With the place in the user's program, as far as Inductor knows it."""
+    from torch._inductor import cudagraph_utils
+
+    name = text.rpartition(" of '")[2].rstrip("'")
+    placeholders, mutated, static = _mutations.get(name, ((), (), ()))
+    indices = [index for index in mutated if index not in static]
+    if indices and len(placeholders) > max(indices):
+        return cudagraph_utils.get_mutation_stack_trace(placeholders, indices)
+    return text
+
+
+_SIZES = ("CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size. Recording too many graphs "
+          "may lead to extra overhead: {}")
+_PENDING = ("Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards. Consider running with "
+            "torch.no_grad() or using torch.compiler.cudagraph_mark_step_begin() before each model invocation ({})")
+
+
+def perf_hints():
+    """The log that TORCH_LOGS=perf_hints shows."""
+    return torch._logging.getArtifactLogger("torch._inductor.cudagraph_utils", "perf_hints")
+
+
+def _say(level, text):
+    """A line of a manager's, where people look for it."""
+    from torch._inductor import cudagraph_utils
+
+    log = cudagraph_utils.cudagraphs_log
+    if level > 1:
+        log.debug(text)
+    elif text.startswith("unable to hit fast path"):
+        warnings.warn(_PENDING.format(text))
+    elif "sizes, and each recording takes time" in text:
+        perf_hints().warning(_SIZES.format(text))
+    elif text.startswith("skipping cudagraphs due to mutated inputs"):
+        text = _mutation_text(text)
+        note_skip(text)
+        cudagraph_utils.log_cudagraph_skip_and_bump_counter(text)
+    elif "exceeds the limit of" in text:
+        text = "skipping cudagraph due to exceeding max re-recording limit: " + text
+        note_skip(text)
+        cudagraph_utils.log_cudagraph_skip_and_bump_counter(text)
+    elif "is called directly from now on" in text:
+        text = "skipping cudagraphs: " + text
+        note_skip(text)
+        cudagraph_utils.log_cudagraph_skip_and_bump_counter(text)
+    else:
+        log.warning(text)
+
+
+# -------------------------------------------------------------------------------------------------- backwards, reset
+
+
+class Manager:
+    """What Inductor asks of a tree manager: the trees of the device that the calling thread, or whoever it works for, has."""
+
+    def __init__(self, device_index):
+        self.device_index = device_index
+
+    def set_to_running_backward(self):
+        for manager in _C.tree_managers(self.device_index, _C.tree_context()):
+            manager.set_to_running_backward()
+
+
+def _get_manager(original):
+    @functools.wraps(original)
+    def get_manager(device_index, create_if_none_exists=True):
+        graph = getattr(_compiling, "graph", None)
+        if graph is not None and not create_if_none_exists and "cuda" not in graph.device_types:
+            return Manager(device_index)
+        return original(device_index, create_if_none_exists)
+
+    return get_manager
+
+
+def managers():
+    """All trees of the process (_C.TreeManager)."""
+    return _C.tree_managers()
+
+
+def reset():
+    """Drops all recordings; outputs that are alive stay usable."""
+    _C.tree_reset()
+    with _lock:
+        _mutations.clear()
+
+
+def _and_reset(original):
+    @functools.wraps(original)
+    def function(*arguments, **options):
+        result = original(*arguments, **options)
+        from torch._inductor import cudagraph_trees
+
+        cudagraph_trees.MarkStepBox.mark_step_counter = 0
+        reset()
+        return result
+
+    return function
+
+
+def install():
+    """Whether graph trees are in place; what is missing is in patches.refused."""
+    with _lock:
+        post, trees = "torch._inductor.output_code:CompiledFxGraph.", "torch._inductor.cudagraph_trees:"
+        patches.install(POST_COMPILE, post + "post_compile", _post_compile,
+                        parameters=("self", "example_inputs", "constants", "graph_kwargs"))
+        patches.install(SKIPS, post + "__init__", _init, parameters=("self", "cudagraphs", "disabled_cudagraphs_reason"))
+        patches.install(BACKWARD, trees + "get_manager", _get_manager, parameters=("device_index", "create_if_none_exists"))
+        patches.install(RESET_TREES, trees + "reset_cudagraph_trees", _and_reset)
+        patches.install(RESET, "torch._dynamo:reset", _and_reset)
+        if not why_off():
+            patches.install(MANAGER, "torch._inductor.compile_fx:cudagraphify", _cudagraphify,
+                            parameters=("model", "static_input_idxs", "device_index", "is_backward", "is_inference"))
+        if not _state.installed and not why_off():
+            from torch._dynamo.mutation_guard import GenerationTracker
+            from torch._inductor.cudagraph_trees import MarkStepBox
+
+            _C.tree_sources(GenerationTracker, MarkStepBox)
+            _C.tree_log(_say)
+            os.register_at_fork(after_in_child=_C.tree_forget_after_fork)
+            _state.installed = True
+        return not why_off() and gates.install()
+
+
+def why_off():
+    """Why functions of the device are not graphed, or ""."""
+    return "; ".join(f"{name}: {patches.refused[name]}" for name in NAMES if name in patches.refused)

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graph trees under torch.compile on the device, with gradients: forwards that wait for their backwards, autograd's threads,
+gradients in place, and random numbers that a backward draws again."""
+import copy
+import threading
+import unittest
+
+import torch
+import torch.utils.checkpoint
+from trees_kit import DEVICE, TreeTest, warned
+
+
+def full(value, *shape):
+    return torch.full(shape or (4,), float(value), device=DEVICE)
+
+
+def leaf(value, *shape):
+    return full(value, *shape).requires_grad_()
+
+
+class Steps(TreeTest):
+    def model(self):
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+
+    def train(self, model, compiled, device, steps, optimizer):
+        losses = []
+        generator = torch.Generator().manual_seed(3)
+        for _ in range(steps):
+            x = torch.randn(6, 4, generator=generator).to(device)
+            loss = compiled(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    def test_forward_backward(self):
+        want_model = self.model()
+        got_model = copy.deepcopy(want_model).to(DEVICE)
+        want = self.train(want_model, want_model, "cpu", 8, torch.optim.SGD(want_model.parameters(), lr=0.1))
+        got = self.train(got_model, self.compile(got_model), DEVICE, 8, torch.optim.SGD(got_model.parameters(), lr=0.1))
+        self.same(got, want)
+        for a, b in zip(got_model.parameters(), want_model.parameters()):
+            self.same(a, b)
+        info = self.info()
+        self.assertEqual((info["roots"], info["recordings"], info["depth"]), (1, 2, 2))
+        self.assertEqual(self.skips(), 0)
+        self.assertEqual({f["mode"] for f in self.functions()}, {1, 2})
+
+    def test_adam(self):
+        want_model = self.model()
+        got_model = copy.deepcopy(want_model).to(DEVICE)
+        want = self.train(want_model, want_model, "cpu", 6, torch.optim.Adam(want_model.parameters()))
+        got = self.train(got_model, self.compile(got_model), DEVICE, 6, torch.optim.Adam(got_model.parameters()))
+        self.same(got, want)
+
+    def test_cached_forward_backward(self):
+        for _ in range(2):
+            self.test_forward_backward()
+            torch._dynamo.reset()
+
+    def test_forward_generation(self):
+        """Two forwards, one backward: no step ends before it."""
+        f = self.compile(lambda x: x * x)
+        g = self.compile(lambda x: x * 2)
+        for i in range(4):
+            x = leaf(i + 1)
+            y = f(x)
+            z = g(y)
+            self.same(y, torch.full((4,), float((i + 1) ** 2)))
+            z.sum().backward()
+            self.same(x.grad, torch.full((4,), 4.0 * (i + 1)))
+            del y, z
+        self.assertEqual(self.info("roots"), 1)
+
+    def test_forward_backward_not_called(self):
+        f = self.compile(lambda x: x * x + 1)
+        for i in range(6):
+            x = leaf(i)
+            y = f(x)
+            self.same(y, torch.full((4,), i * i + 1.0))
+            if i % 2:
+                y.sum().backward()
+                self.same(x.grad, torch.full((4,), 2.0 * i))
+            del y
+
+    def test_warn_on_pending_backward(self):
+        f = self.compile(lambda x: x * x)
+        kept = []
+        with warned() as seen:
+            for i in range(5):
+                kept.append(f(leaf(i)))
+        told = [w for w in seen if "pending, uninvoked backwards" in str(w.message)]
+        self.assertEqual(len(told), 1)
+        self.assertIn("cudagraph_mark_step_begin", str(told[0].message))
+        for i, out in enumerate(kept):
+            self.same(out, torch.full((4,), float(i * i)))
+
+    def test_mark_step(self):
+        f = self.compile(lambda x: x * x)
+        out = None
+        with warned() as seen:
+            for i in range(6):
+                torch.compiler.cudagraph_mark_step_begin()
+                out = f(leaf(i))
+                self.same(out, torch.full((4,), float(i * i)))
+        self.assertFalse([w for w in seen if "uninvoked" in str(w.message)])
+        self.assertEqual((self.info("recordings"), self.info("roots")), (1, 1))
+        del out
+
+    def test_forward_with_skipped_cudagraphed_backward(self):
+        """A backward that is not graphed is one, too: forwards wait no more."""
+        @torch._dynamo.override_cudagraphs(bwd=False)
+        def function(x):
+            return x * x * x
+        f = self.compile(function)
+        for i in range(6):
+            x = leaf(i)
+            y = f(x)
+            y.sum().backward()
+            self.same(x.grad, torch.full((4,), 3.0 * i * i))
+        self.assertEqual(self.info("recordings"), 1)
+        self.assertGreater(self.info("replays"), 1)
+
+    def test_dynamic_backward(self):
+        f = self.compile(lambda x: (x * x.shape[0]).relu(), dynamic=True)
+        for _ in range(3):
+            for n in (3, 5):
+                x = leaf(2, n)
+                f(x).sum().backward()
+                self.same(x.grad, torch.full((n,), float(n)))
+
+    def test_accumulate_grad(self):
+        """A gradient is taken as it is where there was none, and added to in place where there was one."""
+        model = torch.nn.Linear(3, 3).to(DEVICE)
+        want = copy.deepcopy(model).cpu()
+        f = self.compile(model)
+        for i in range(5):
+            x = torch.full((2, 3), float(i))
+            model.zero_grad()
+            want.zero_grad()
+            model.weight.grad = torch.ones(3, 3, device=DEVICE)
+            want.weight.grad = torch.ones(3, 3)
+            place = model.weight.grad.data_ptr()
+            f(x.to(DEVICE)).sum().backward()
+            want(x).sum().backward()
+            self.assertEqual(model.weight.grad.data_ptr(), place)
+            self.same(model.weight.grad, want.weight.grad)
+            self.same(model.bias.grad, want.bias.grad)
+
+    def test_remove_hooks_on_cached_tensors(self):
+        f = self.compile(lambda x: x * 2)
+        fired = []
+        for i in range(6):
+            x = leaf(1)
+            y = f(x)
+            if i == 4:
+                y.register_hook(lambda grad: fired.append(i))
+            y.sum().backward()
+            del y
+        self.assertEqual(fired, [4])
+        with torch.no_grad():
+            g = self.compile(lambda x: x + 3)
+            for _ in range(4):
+                out = g(full(1))
+                del out
+            out = g(full(1)).requires_grad_()
+            out.register_post_accumulate_grad_hook(lambda t: fired.append("post"))
+            del out
+            out = g(full(1))
+        self.assertIsNone(out._backward_hooks)
+        self.assertIsNone(out._post_accumulate_grad_hooks)
+
+    def test_amp_cache_disabled(self):
+        """Autocast must not remember the cast of an object that comes again with other values."""
+        f = self.compile(lambda x: x + 1)
+        weight = torch.eye(4, device=DEVICE)
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            for i in range(6):
+                out = f(full(i, 4, 4)).requires_grad_()
+                self.same(torch.mm(out, weight).float(), torch.full((4, 4), i + 1.0))
+                del out
+
+    def test_two_backwards(self):
+        f = self.compile(lambda x: (x * x, x * 3))
+        for i in range(5):
+            x = leaf(i)
+            a, b = f(x)
+            a.sum().backward(retain_graph=True)
+            b.sum().backward()
+            self.same(x.grad, torch.full((4,), 2.0 * i + 3))
+            del a, b
+
+    def test_saved_outputs_live_until_the_backward(self):
+        f = self.compile(lambda x: torch.exp(x))
+        for i in range(5):
+            x = leaf(i / 4)
+            y = f(x)
+            self.assertGreaterEqual(self.info("live"), 1)
+            loss = y.sum()
+            del y
+            self.assertGreaterEqual(self.info("live"), 1)  # the backward needs it
+            loss.backward()
+            self.same(x.grad, torch.exp(torch.full((4,), i / 4)))
+            del loss
+            self.assertEqual(self.info("live"), 0)
+
+    def test_gradients_of_a_thread(self):
+        """Two threads that train: each has its forwards and backwards in a tree of its own."""
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 3).to(DEVICE)
+        f = self.compile(model)
+        f(full(1, 2, 3)).sum().backward()
+        failures = []
+
+        def work(number):
+            try:
+                for i in range(6):
+                    x = leaf(number + i, 2, 3)
+                    f(x).sum().backward()
+                    self.same(x.grad, model.weight.detach().sum(0).expand(2, 3))
+            except BaseException as error:  # noqa: BLE001 (told below)
+                failures.append(error)
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        for manager in self.managers():
+            self.assertEqual({f["mode"] for f in manager.functions()}, {1, 2})
+
+    def test_compiled_autograd(self):
+        from torch._dynamo import compiled_autograd
+        model = torch.nn.Linear(3, 3).to(DEVICE)
+        f = self.compile(model)
+        with compiled_autograd._enable(torch.compile(options={"triton.cudagraphs": True, "fallback_by_default": True})):
+            for i in range(4):
+                model.zero_grad()
+                f(full(i, 2, 3)).sum().backward()
+                self.same(model.weight.grad, torch.full((3, 3), 2.0 * i))
+                self.same(model.bias.grad, torch.full((3,), 2.0))
+
+    def test_graph_partition_forward_backward(self):
+        def function(x):
+            y = x * 2
+            z = (y.detach().sum().cpu() + 1).to(DEVICE)
+            return (y * z).relu()
+        f = self.compile(function)
+        for i in range(5):
+            x = leaf(i + 1)
+            f(x).sum().backward()
+            self.same(x.grad, torch.full((4,), 2.0 * (8.0 * (i + 1) + 1)))
+        self.assertGreaterEqual(self.recordings(), 3)
+
+
+class Annotations(TreeTest):
+    def run_training(self, function, times=4, **options):
+        f = self.compile(function, **options)
+        for i in range(times):
+            x = leaf(i)
+            f(x).sum().backward()
+            self.same(x.grad, torch.full((4,), 2.0 * i))
+
+    def modes(self):
+        return sorted(f["mode"] for m in self.managers() for f in m.functions() if f["recordings"])
+
+    def test_cudagraph_annotation_disable(self):
+        f = self.compile(torch._dynamo.override_cudagraphs(fwd=False)(lambda x: x * 2))
+        for i in range(3):
+            self.same(f(full(i)), torch.full((4,), 2.0 * i))
+        self.assertEqual(self.managers(), [])
+
+    def test_cudagraph_annotation_disable_fwd_bwd(self):
+        self.run_training(torch._dynamo.override_cudagraphs(fwd=False, bwd=False)(lambda x: x * x))
+        self.assertEqual(self.managers(), [])
+
+    def test_cudagraph_annotation_disable_bwd_only(self):
+        self.run_training(torch._dynamo.override_cudagraphs(bwd=False)(lambda x: x * x))
+        self.assertEqual(self.modes(), [1])
+
+    def test_cudagraph_annotation_disable_fwd_only(self):
+        self.run_training(torch._dynamo.override_cudagraphs(fwd=False)(lambda x: x * x))
+        self.assertEqual(self.modes(), [])
+
+    def test_cudagraph_annotation_enable(self):
+        f = self.compile(torch._dynamo.override_cudagraphs(fwd=True)(lambda x: x * 2), triton__cudagraphs=False)
+        for i in range(4):
+            self.same(f(full(i)), torch.full((4,), 2.0 * i))
+        self.assertEqual(self.recordings(), 1)
+
+    def test_cudagraph_annotation_enable_fwd_bwd(self):
+        self.run_training(torch._dynamo.override_cudagraphs(fwd=True, bwd=True)(lambda x: x * x), triton__cudagraphs=False)
+        self.assertEqual(self.modes(), [1, 2])
+
+    def test_cudagraph_annotation_enable_fwd_only(self):
+        self.run_training(torch._dynamo.override_cudagraphs(fwd=True)(lambda x: x * x), triton__cudagraphs=False)
+        self.assertEqual(self.modes(), [1, 2])
+
+    def test_cudagraph_annotation_context_manager(self):
+        def function(x):
+            y = x + 1
+            torch._dynamo.graph_break()
+            with torch._dynamo.override_cudagraphs(fwd=False):
+                y = y * 2
+                torch._dynamo.graph_break()
+                y = y - 3
+            torch._dynamo.graph_break()
+            return y * 5
+        f = self.compile(function)
+        for i in range(4):
+            self.same(f(full(i)), torch.full((4,), (2.0 * (i + 1) - 3) * 5))
+        self.assertGreaterEqual(self.recordings(), 1)
+
+    def test_cudagraph_annotation_module_forward(self):
+        class Module(torch.nn.Module):
+            @torch._dynamo.override_cudagraphs(fwd=False)
+            def forward(self, x):
+                return x * 2
+        f = self.compile(Module())
+        for i in range(3):
+            self.same(f(full(i)), torch.full((4,), 2.0 * i))
+        self.assertEqual(self.recordings(), 0)
+
+    def test_cudagraph_annotation_graph_break_selective(self):
+        @torch._dynamo.override_cudagraphs(fwd=False)
+        def plain(x):
+            return x * 2
+
+        def function(x):
+            y = plain(x)
+            torch._dynamo.graph_break()
+            return y + 1
+        f = self.compile(function)
+        for i in range(4):
+            self.same(f(full(i)), torch.full((4,), 2.0 * i + 1))
+        self.assertEqual(self.recordings(), 1)
+
+
+class Recomputed(TreeTest):
+    """Activations that a backward computes again draw the numbers that the forward drew."""
+
+    def function(self):
+        def inner(x):
+            drawn = torch.rand(4, 4, device=DEVICE)
+            return x * drawn, drawn
+
+        def function(x):
+            return torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False)
+        return function
+
+    def check(self, x, out, drawn):
+        self.same(out, x.detach() * drawn)
+        out.sum().backward()
+        self.same(x.grad, drawn)
+
+    def test_sac_simple(self):
+        f = self.compile(self.function())
+        seen = set()
+        for _ in range(5):
+            x = leaf(2, 4, 4)
+            out, drawn = f(x)
+            kept = drawn.detach().clone()
+            seen.add(tuple(kept.cpu().flatten().tolist()))
+            self.check(x, out, kept)
+            del out, drawn
+        self.assertEqual(len(seen), 5)
+
+    def test_sac_uneven_forward_backward(self):
+        f = self.compile(self.function())
+        for order in ((0, 1), (1, 0), (0, 1), (1, 0)):
+            xs = [leaf(2, 4, 4) for _ in range(2)]
+            pairs = [f(x) for x in xs]
+            drawn = [pair[1].detach().clone() for pair in pairs]
+            for k in order:
+                self.check(xs[k], pairs[k][0], drawn[k])
+            del pairs
+
+    def test_sac_retain_graph(self):
+        f = self.compile(self.function())
+        for _ in range(4):
+            x = leaf(2, 4, 4)
+            out, drawn = f(x)
+            kept = drawn.detach().clone()
+            out.sum().backward(retain_graph=True)
+            self.same(x.grad, kept)
+            x.grad = None
+            out.sum().backward()
+            self.same(x.grad, kept)
+            del out, drawn
+
+    def test_sac_cudagraphs_aot_eager_compat_equal(self):
+        def run(function):
+            torch.manual_seed(0)
+            results = []
+            for _ in range(3):
+                x = leaf(2, 4, 4)
+                out, drawn = function(x)
+                out.sum().backward()
+                results.append((out.detach().cpu(), x.grad.cpu()))
+                del out, drawn
+            return results
+        got = run(self.compile(self.function()))
+        torch._dynamo.reset()
+        want = run(torch.compile(self.function(), backend="aot_eager_decomp_partition"))
+        for a, b in zip(got, want):
+            self.same(a[0], b[0])
+            self.same(a[1], b[1])
+        self.assertEqual(self.skips(), 0)
+
+    def test_dropout(self):
+        torch.manual_seed(0)
+        f = self.compile(lambda x: torch.nn.functional.dropout(x, 0.5))
+        patterns = set()
+        for _ in range(6):
+            x = leaf(1, 64)
+            y = f(x)
+            y.sum().backward()
+            self.same(x.grad, y.detach())
+            patterns.add(tuple(y.detach().cpu().tolist()))
+            del y
+        self.assertEqual(len(patterns), 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
