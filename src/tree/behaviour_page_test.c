@@ -22,9 +22,11 @@ static char *read_file(rondo_test *t, const char *path) {
     return text;
 }
 
-/* "path" of the page of trees' tests is src/tree/behaviour_path_test.c; "graph/fork" is src/graph/fork_test.c. */
+/* "path" of the page of trees' tests is src/tree/behaviour_path_test.c; "graph/fork" is src/graph/fork_test.c, and
+ * "simulators/acl/group" and "backends/ascend/ascend" stand for themselves. */
 static char *read_tests(rondo_test *t, const char *room, int length) {
-    static const char *const forms[] = {"src/tree/behaviour_%.*s_test.c", "src/tree/%.*s_test.c", "src/%.*s_test.c"};
+    static const char *const forms[] = {"src/tree/behaviour_%.*s_test.c", "src/tree/%.*s_test.c", "src/%.*s_test.c",
+                                        "%.*s_test.c"};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         char path[256];
         (void)snprintf(path, sizeof path, forms[i], length, room); /* NOLINT: the forms are above */
