@@ -7,12 +7,10 @@
 #include <ATen/EmptyTensor.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorOptions.h>
+#include <c10/util/UniqueVoidPtr.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
-
-#include "allocator.hpp"
-#include "runtime.hpp"
 
 namespace py = pybind11;
 
@@ -24,15 +22,12 @@ c10::StorageImpl* storage_of(uintptr_t address) {
   return reinterpret_cast<c10::StorageImpl*>(address);
 }
 
-// The deleter that the device's allocator gives its blocks, or null where the device has no allocator.
-c10::DeleterFnPtr standard_deleter(const c10::StorageImpl* storage) {
-  c10::Device device = storage->device();
-  if (device.type() == kType) return deleter_of(index_of(device));
-  c10::Allocator* allocator = c10::GetAllocator(device.type());
-  return allocator ? allocator->raw_deleter() : nullptr;
+// Whether a storage frees what it points to. One that was made over an address does not, and one whose block was freed
+// already does not any more. What frees is the allocator's own affair: some have a deleter a device.
+bool owns_its_block(c10::StorageImpl* storage) {
+  c10::DeleterFnPtr deleter = storage->_mutable_data_ptr_no_checks().get_deleter();
+  return deleter && deleter != &c10::detail::deleteNothing;
 }
-
-void do_nothing(void*) {}
 
 // Whether the tensors at the indices have the addresses that are expected of them: the hot question of a replay.
 bool pointers_equal(const py::list& tensors, const py::list& pointers, const py::list& indices) {
@@ -67,22 +62,17 @@ at::Tensor tensor_over(const py::dict& metadata, const py::object& storage) {
   return result;
 }
 
-bool has_standard_deleter(uintptr_t address) {
-  c10::StorageImpl* storage = storage_of(address);
-  c10::DeleterFnPtr standard = standard_deleter(storage);
-  return standard && storage->_mutable_data_ptr_no_checks().get_deleter() == standard;
-}
+bool has_standard_deleter(uintptr_t address) { return owns_its_block(storage_of(address)); }
 
 // Frees a storage's block now; the storage, which may live on, frees nothing any more.
 void free_and_remove_deleter(uintptr_t address) {
   c10::StorageImpl* storage = storage_of(address);
+  TORCH_CHECK(owns_its_block(storage), "Expected standard deleter: the storage does not own a block");
   c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
-  c10::DeleterFnPtr standard = standard_deleter(storage);
-  TORCH_CHECK(standard && data.get_deleter() == standard,
-              "Expected standard deleter: the storage does not own a block of the device's allocator");
+  c10::DeleterFnPtr deleter = data.get_deleter();
   void* block = data.get_context();
-  TORCH_CHECK(data.compare_exchange_deleter(standard, &do_nothing), "Expected standard deleter");
-  standard(block);
+  TORCH_CHECK(data.compare_exchange_deleter(deleter, &c10::detail::deleteNothing), "Expected standard deleter");
+  deleter(block);
 }
 
 void poison_tensor(const at::Tensor& tensor, const std::string& message) {
