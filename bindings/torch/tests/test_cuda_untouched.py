@@ -115,7 +115,9 @@ class Contract(unittest.TestCase):
                 for mode in ("default", "global", "thread_local", "relaxed"):
                     graph = contract.Graph("cuda", keep_graph=mode == "relaxed", capture_error_mode=mode)
                     graph.capture_begin()
-                graph.capture_end(); graph.instantiate(); graph.replay(); graph.enable_debug_mode(); graph.debug_dump("x")
+                for name in ("capture_end", "instantiate", "replay", "enable_debug_mode"):
+                    getattr(graph, name)()
+                graph.debug_dump("x")
                 print(graph.pool())
                 graph.reset()
                 try:
@@ -127,8 +129,8 @@ class Contract(unittest.TestCase):
         lines = program("-c", textwrap.dedent(code)).splitlines()
         self.assertEqual(lines[:5], ["False", "Graph is not supported on device type cuda", "True False True",
                                      "(0, 77)",
-                                     "Unknown capture error mode. Expected `default`, `global`, `thread_local`, or `relaxed`, "
-                                     "got bogus"])
+                                     "Unknown capture error mode. Expected `default`, `global`, `thread_local`, "
+                                     "or `relaxed`, got bogus"])
         calls = json.loads(lines[5])
         self.assertEqual([call[2].get("capture_error_mode") for call in calls if call[0] == "CUDAGraph.capture_begin"],
                          ["global", "global", "thread_local", "relaxed"])

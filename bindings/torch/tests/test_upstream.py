@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inductor's own modules made device-neutral: the edits, what they refuse, putting them in place and out, the
 patches."""
+import ast
 import contextlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -124,8 +126,6 @@ class Table(unittest.TestCase):
 
     def test_rules_quote_no_line_of_pytorch(self):
         # A line that a rule brings along and that PyTorch has, too, would be a copy. Short ones are grammar, not text.
-        import ast
-
         theirs = {line.strip() for file in table.files("kept") for line in table.read(file).splitlines()}
         # What a member of an interface has to be called, and a model be called with, is a contract.
         allowed = ("def ", "except NotImplementedError", "torch._C.", "if isinstance(", ") -> ", "class ", "@",
@@ -369,6 +369,23 @@ class Command(unittest.TestCase):
                               text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("# PR-5b: ", done.stdout)
+
+
+class Page(unittest.TestCase):
+    def test_every_test_that_the_comparison_names_is_there(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        page = os.path.join(here, "..", "..", "..", "docs", "variants.md")
+        if not os.path.exists(page):
+            self.skipTest("the pages are not where this test is")
+        with open(page, encoding="utf-8") as file:
+            named = re.findall(r"\[(\w+)\.(test_\w+)\]\(([^)]+)\)", file.read())
+        self.assertGreaterEqual(len(named), 25)
+        for owner, method, target in named:
+            with open(os.path.join(os.path.dirname(page), target), encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            found = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name == owner
+                     for node in node.body if isinstance(node, ast.FunctionDef)]
+            self.assertIn(method, found, f"{owner} in {target}")
 
 
 class OnTheDevice(unittest.TestCase):
