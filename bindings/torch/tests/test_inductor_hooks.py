@@ -2,10 +2,12 @@
 """What torch.compile's default mode refuses, each by name, and what is off where PyTorch has moved what is replaced."""
 import contextlib
 import ctypes
+import importlib.machinery
 import os
 import subprocess
 import sys
 import textwrap
+import types
 import unittest
 from unittest import mock
 
@@ -129,6 +131,18 @@ class Moved(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("[3.0, 3.0, 3.0, 3.0]", done.stdout)
         self.assertRegex(done.stdout, "torch.compile is off for this device.*inductor.import: .*inductor.codegen")
+
+
+    def test_a_manager_that_cannot_be_installed(self):
+        module = types.ModuleType("rondo_torch.upstream")
+        module.__spec__ = importlib.machinery.ModuleSpec("rondo_torch.upstream", None)
+        module.install = mock.Mock(side_effect=RuntimeError("a rule does not fit"))
+        with mock.patch.dict(sys.modules, {"rondo_torch.upstream": module}):
+            with mock.patch.object(rondo_torch.config, "trees", "upstream"):
+                with self.assertWarnsRegex(UserWarning, "rondo_torch.upstream is off: a rule does not fit"):
+                    self.assertTrue(inductor.install())
+        self.assertEqual(patches.refused.pop("upstream.install"), "RuntimeError: a rule does not fit")
+        self.assertTrue(inductor.install())
 
 
 class Needed(unittest.TestCase):

@@ -4,8 +4,10 @@
 Imported when Inductor asks the device's module for its code generators, never by `import torch`: it brings Inductor in.
 """
 import importlib
+import importlib.util
 import threading
 import types
+import warnings
 
 from .. import config, patches
 from . import hooks
@@ -45,16 +47,19 @@ def _register():
 
 
 def _others():
-    """The device's interface for Dynamo, and the manager of graphs that is chosen."""
-    modules = ["interface"] + {"rondo": ["gates", "trees"], "upstream": ["upstream"], "off": []}[config.trees]
-    for name in modules:
-        try:
-            module = importlib.import_module(f"rondo_torch.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"rondo_torch.{name}":
-                raise
+    """The device's interface for Dynamo, and the manager of graphs that is chosen. One that cannot be installed is off,
+    with its reason in patches.refused: whoever compiles for the CPU has to get on."""
+    managers = {"rondo": ("gates", "trees"), "upstream": ("upstream",), "off": ()}[config.trees]
+    for name in ("interface", *managers):
+        if importlib.util.find_spec(f"rondo_torch.{name}") is None:
             continue
-        (module.register if name == "interface" else module.install)()
+        module = importlib.import_module(f"rondo_torch.{name}")
+        try:
+            (module.register if name == "interface" else module.install)()
+            patches.refused.pop(f"{name}.install", None)
+        except Exception as error:  # noqa: BLE001  (whatever another release of PyTorch may raise)
+            patches.refused[f"{name}.install"] = f"{type(error).__name__}: {error}"
+            warnings.warn(f"rondo: rondo_torch.{name} is off: {error}", stacklevel=2)
 
 
 def install():
