@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "node.hpp"
+#include "tree_foreign.hpp"
 #include "tree_manager.hpp"
 #include "tree_stream.hpp"
 
@@ -27,10 +28,11 @@ struct Binding {
 struct Spec {
   PyObject* callable = nullptr;
   PyObject* constants = nullptr;  // a tuple of tensors
+  PyObject* adapter = nullptr;    // of another package's device
   std::string name, skip;
   std::vector<std::string> traces;
   std::vector<uint32_t> static_inputs, mutated_inputs;
-  int device = 0;
+  c10::Device where{kType, 0};
   rondo_tree_mode mode = RONDO_TREE_INFERENCE;
   bool has_skip = false, simple = false, synchronize = false;
   TreeChoices choices;
@@ -130,7 +132,7 @@ Binding* bind(TreeFunction* self, uint64_t context) {
   }
   Binding binding;
   binding.context = context;
-  binding.manager = manager_for(self->spec->device, context, self->spec->choices);
+  binding.manager = manager_for(self->spec->where, self->spec->adapter, context, self->spec->choices);
   if (binding.manager->lock.mine()) return nullptr;
   binding.id = add_function(*binding.manager, *self->spec);
   self->bindings->push_back(std::move(binding));
@@ -196,7 +198,8 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
   uint32_t id = binding.id;
   PyObject* results = nullptr;
   rondo_status status = RONDO_OK;
-  Py_INCREF(self);  // a call may let go of its function
+  // A call may let go of its function.
+  auto kept = pybind11::reinterpret_borrow<pybind11::object>(reinterpret_cast<PyObject*>(self));
   {
     Inside inside(manager);
     if (inside.outer()) {
@@ -204,14 +207,16 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
       host->out_before = host->out.size();
       host->taker = self->spec->name.c_str();
     }
+    PyObject* foreign = self->spec->adapter ? foreign_stream(self->spec->adapter) : nullptr;
+    void* stream = foreign ? static_cast<void*>(foreign) : current_stream(manager.device);
     take_inputs(list, inputs.data(), input_count);
-    rondo_stream* stream = current_stream(manager.device);
     status = rondo_tree_run(manager.tree, id, stream, inputs.data(), static_cast<uint32_t>(input_count), outputs.data(),
                             static_cast<uint32_t>(output_count));
-    if (!status && self->spec->synchronize && !capturing(stream)) {
-      status = rondo_stream_synchronize(stream);
+    if (!status && self->spec->synchronize && !foreign && !capturing(static_cast<rondo_stream*>(stream))) {
+      status = rondo_stream_synchronize(static_cast<rondo_stream*>(stream));
       if (status) release_all(outputs.data(), output_count);
     }
+    Py_XDECREF(foreign);
     if (inside.outer()) {
       host->poison(host->out_before);
       host->out_before = 0;
@@ -238,7 +243,6 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
     }
   }
   if (results && self->spec->outputs != output_count) unbind(self);  // it is bound anew, with as many outputs as it has
-  Py_DECREF(self);
   return results;
 }
 
@@ -315,10 +319,6 @@ TreeChoices choices_of(const pybind11::dict& given, bool* synchronize) {
   return choices;
 }
 
-pybind11::object make_function(pybind11::object callable, std::string name, int device, int mode, pybind11::object statics,
-                               pybind11::object mutated, pybind11::object constants, pybind11::object outputs,
-                               pybind11::object traces, pybind11::object skip, bool simple, pybind11::dict options);
-
 void finalize(PyObject* of) {
   auto* self = reinterpret_cast<TreeFunction*>(of);
   if (self->bindings) {
@@ -335,6 +335,7 @@ int traverse(PyObject* of, visitproc visit, void* arg) {
   if (self->spec) {
     Py_VISIT(self->spec->callable);
     Py_VISIT(self->spec->constants);
+    Py_VISIT(self->spec->adapter);
   }
   Py_VISIT(self->attributes);
   return 0;
@@ -357,6 +358,7 @@ void deallocate(PyObject* of) {
   if (self->spec) {
     Py_CLEAR(self->spec->callable);
     Py_CLEAR(self->spec->constants);
+    Py_CLEAR(self->spec->adapter);
   }
   Py_CLEAR(self->attributes);
   delete self->spec;
@@ -368,7 +370,8 @@ void deallocate(PyObject* of) {
 
 PyObject* represent(PyObject* of) {
   auto* self = reinterpret_cast<TreeFunction*>(of);
-  return PyUnicode_FromFormat("<rondo_torch TreeFunction '%s' on rondo:%d>", self->spec->name.c_str(), self->spec->device);
+  return PyUnicode_FromFormat("<rondo_torch TreeFunction '%s' on %s>", self->spec->name.c_str(),
+                              self->spec->where.str().c_str());
 }
 
 PyMemberDef g_members[] = {
@@ -396,11 +399,16 @@ PyTypeObject* g_type = nullptr;
 
 pybind11::object make_function(pybind11::object callable, std::string name, int device, int mode, pybind11::object statics,
                                pybind11::object mutated, pybind11::object constants, pybind11::object outputs,
-                               pybind11::object traces, pybind11::object skip, bool simple, pybind11::dict options) {
-  (void)rondo_torch::device(device);
+                               pybind11::object traces, pybind11::object skip, bool simple, pybind11::dict options,
+                               pybind11::object adapter) {
+  if (adapter.is_none()) (void)rondo_torch::device(device);
   auto spec = std::make_unique<Spec>();
   spec->name = std::move(name);
-  spec->device = device;
+  spec->where = c10::Device(kType, static_cast<c10::DeviceIndex>(device));
+  if (!adapter.is_none()) {
+    spec->where = pybind11::cast<c10::Device>(adapter.attr("device"));
+    spec->adapter = adapter.release().ptr();
+  }
   spec->mode = static_cast<rondo_tree_mode>(mode);
   spec->static_inputs = indices(statics);
   spec->mutated_inputs = indices(mutated);
@@ -533,9 +541,10 @@ void bind_trees(pybind11::module& m) {
   namespace py = pybind11;
   m.def("tree_function", &make_function, py::arg("callable"), py::kw_only(), py::arg("name"), py::arg("device"), py::arg("mode"),
         py::arg("static"), py::arg("mutated"), py::arg("constants"), py::arg("outputs"), py::arg("traces"), py::arg("skip"),
-        py::arg("simple"), py::arg("options"));
+        py::arg("simple"), py::arg("options"), py::arg("adapter") = py::none());
   py::class_<Manager, std::shared_ptr<Manager>>(m, "TreeManager")
       .def_readonly("device", &Manager::device)
+      .def_property_readonly("type", [](Manager& manager) { return c10::DeviceTypeName(manager.where.type(), true); })
       .def_readonly("context", &Manager::context)
       .def("__eq__", [](Manager& one, py::object other) {
         return py::isinstance<Manager>(other) && other.cast<Manager*>() == &one;

@@ -13,6 +13,7 @@
 
 #include "allocator.hpp"
 #include "node.hpp"
+#include "tree_foreign.hpp"
 #include "tree_stream.hpp"
 
 namespace rondo_torch {
@@ -127,7 +128,9 @@ inline bool facts_of_tensor(const c10::TensorImpl* tensor, uint64_t* pointer, ui
   return !claim || !claim->stale();
 }
 
-bool host_facts(void* user, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words) {
+}  // namespace
+
+bool host_facts(void*, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words) {
   bool good = true;
   try {
     for (uint32_t i = 0; i < count; i++) {
@@ -144,6 +147,8 @@ bool host_facts(void* user, void* const* tensors, uint32_t count, uint64_t* poin
   }
   return good;
 }
+
+namespace {
 
 rondo_status host_check(void* user, void* object) {
   Host* host = host_of(user);
@@ -167,7 +172,7 @@ rondo_status host_describe(void* user, void* object, rondo_tensor_facts* out_fac
     if (!tensor) return RONDO_OK;
     out_facts->rank = static_cast<int32_t>(tensor->dim());
     c10::Device where = tensor->device();
-    bool here = where.type() == kType && where.index() == host->device;
+    bool here = where == host->where;
     if (here) out_facts->place = RONDO_TENSOR_DEVICE;
     else out_facts->place = where.is_cpu() ? RONDO_TENSOR_HOST : RONDO_TENSOR_OTHER;
     if (tensor->layout() != c10::kStrided || !tensor->has_storage()) {
@@ -213,7 +218,16 @@ struct Environment {
   int device_before = -1, device = 0;
   StreamId stream_before = 0;
   bool changed = false;
+  PyObject *adapter = nullptr, *token = nullptr;
 
+  rondo_status enter(const Host* host, void* stream) {
+    if (host->adapter) {
+      adapter = host->adapter;
+      return foreign_enter(adapter, stream, &token);
+    }
+    enter(host->device, stream);
+    return RONDO_OK;
+  }
   void enter(int index, void* stream) {
     device = index;
     device_before = current_device();
@@ -222,6 +236,7 @@ struct Environment {
     changed = true;
   }
   ~Environment() {
+    if (token) foreign_leave(adapter, token);
     if (!changed) return;
     try {
       (void)exchange_stream_id(device, stream_before);
@@ -315,11 +330,11 @@ rondo_status host_run(void* user, const rondo_tree_run_context* context, void** 
     // Others may come into the tree while a model runs outside of it.
     bool leaves = direct && !pool_before && host->lock && host->lock->mine();
     if (direct) restore_random(host);
-    else environment.enter(host->device, context->stream);
+    rondo_status ran = direct ? RONDO_OK : environment.enter(host, context->stream);
     host->in_pool = pool_before || !direct;
     host->running = model;
     if (leaves) host->lock->release();
-    rondo_status ran = call_model(host, model, inputs, input_count, outputs, output_count);
+    if (!ran) ran = call_model(host, model, inputs, input_count, outputs, output_count);
     if (leaves) {
       PyObject* failure = std::exchange(host->failure, nullptr);
       PyObject* surplus = std::exchange(host->surplus, nullptr);
@@ -471,7 +486,11 @@ std::shared_ptr<const Origin> Host::origin_of(const void* tensor) const {
   return running->origin;
 }
 
+Host::Host(c10::Device of, PyObject* given)
+    : where(of), device(of.index()), adapter(Py_XNewRef(given)), ledger(std::make_shared<Ledger>()) {}
+
 Host::~Host() {
+  Py_XDECREF(adapter);
   Py_XDECREF(failure);
   Py_XDECREF(surplus);
   Py_XDECREF(random);
@@ -498,6 +517,7 @@ rondo_tensor_host Host::table() {
   all.leave = host_leave;
   all.generation = host_generation;
   all.destroy = host_destroy;
+  if (adapter) make_foreign(&all);
   return all;
 }
 

@@ -109,10 +109,13 @@ class TreeLock {
 };
 
 struct Host {
-  explicit Host(int index) : device(index), ledger(std::make_shared<Ledger>()) {}
+  // With an adapter it is another package's device, and its storages are watched (tree_foreign.hpp).
+  Host(c10::Device of, PyObject* given);
   ~Host();
 
-  int device;
+  const c10::Device where;
+  const int device;  // its index
+  PyObject* const adapter;
   TreeLock* lock = nullptr;  // of who opened the tree; outlives it
   std::shared_ptr<Ledger> ledger;
   std::vector<Cached*> out;  // handed out, and not seen dead yet
@@ -151,6 +154,10 @@ rondo_status fail(rondo_code code, const std::string& text);
 // What is being thrown, as a status: only inside a catch.
 rondo_status status_of_exception() noexcept;
 const at::Tensor* tensor_of(void* object);
+
+bool host_facts(void* user, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words);
+// Such a tensor on memory that it does not own.
+at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where);
 
 rondo_status host_keep(void* user, void* tensor, bool itself, void** out_metadata);
 void host_drop(void* user, void* metadata);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tree_foreign.hpp"
 #include "tree_stream.hpp"
 
 namespace rondo_torch {
@@ -61,15 +62,17 @@ uint64_t current_context() {
   return context;
 }
 
-Manager::Manager(int index, uint64_t user, const TreeChoices& given) : device(index), context(user), choices(given) {
-  rondo_graph_ops ops = tree_operations(index);
-  host = new Host(index);
+Manager::Manager(c10::Device of, PyObject* given_adapter, uint64_t user, const TreeChoices& given)
+    : where(of), device(of.index()), adapter(given_adapter), context(user), choices(given) {
+  rondo_graph_ops ops = adapter ? foreign_operations(adapter) : tree_operations(device);
+  host = new Host(where, adapter);
   host->lock = &lock;
   rondo_tensor_host table = host->table();
   rondo_tree_options options{};
   options.struct_size = sizeof options;
-  options.index = index;
-  options.type = "rondo";
+  std::string type = c10::DeviceTypeName(where.type(), true);
+  options.index = device;
+  options.type = type.c_str();
   options.context = g_next_tree.fetch_add(1);  // two of one thread may differ in their choices
   options.ops = &ops;
   options.host = &table;
@@ -120,13 +123,14 @@ void Manager::bury() {
   }
 }
 
-std::shared_ptr<Manager> manager_for(int device, uint64_t context, const TreeChoices& choices) {
+std::shared_ptr<Manager> manager_for(c10::Device where, PyObject* adapter, uint64_t context, const TreeChoices& choices) {
   auto& all = all_managers();
   for (const auto& weak : all) {
     auto known = weak.lock();
-    if (known && known->device == device && known->context == context && known->choices == choices) return known;
+    if (!known || known->where != where || known->adapter != adapter) continue;
+    if (known->context == context && known->choices == choices) return known;
   }
-  auto made = std::make_shared<Manager>(device, context, choices);
+  auto made = std::make_shared<Manager>(where, adapter, context, choices);
   all.erase(std::remove_if(all.begin(), all.end(), [](const auto& weak) { return weak.expired(); }), all.end());
   all.push_back(made);
   return made;

@@ -32,12 +32,14 @@ struct TreeChoices {
 uint64_t current_context();
 
 struct Manager {
-  Manager(int device, uint64_t context, const TreeChoices& choices);
+  Manager(c10::Device where, PyObject* adapter, uint64_t context, const TreeChoices& choices);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  const int device;
+  const c10::Device where;
+  const int device;  // its index
+  PyObject* const adapter;  // of another package's device; the host has it
   const uint64_t context;
   const TreeChoices choices;
   TreeLock lock;
@@ -67,7 +69,7 @@ class Inside {
   bool outer_;
 };
 
-std::shared_ptr<Manager> manager_for(int device, uint64_t context, const TreeChoices& choices);
+std::shared_ptr<Manager> manager_for(c10::Device where, PyObject* adapter, uint64_t context, const TreeChoices& choices);
 // Those that are alive; of one device and context, or with -1 and 0 all.
 std::vector<std::shared_ptr<Manager>> managers(int device, uint64_t context);
 // The process is a child: trees of the parent, whose threads may have been inside, are nobody's.

@@ -61,8 +61,9 @@ bool as_made(const Cached& cached) {
 }
 
 at::Tensor make_tensor(const Kept& kept, c10::Storage storage, int64_t offset) {
-  at::Tensor tensor = at::detail::make_tensor_base<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), kept.dtype);
+  c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(kept.dtype), c10::kStrided, storage.device());
+  at::Tensor tensor =
+      at::detail::make_tensor_base<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), kept.dtype);
   c10::TensorImpl* made = tensor.unsafeGetTensorImpl();
   made->set_sizes_and_strides(kept.sizes, kept.strides, offset);
   return tensor;
@@ -73,7 +74,17 @@ c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
                                                c10::DataPtr(nullptr, device_at(device)), device_allocator(), true);
 }
 
+void do_nothing(void*) {}
+
 }  // namespace
+
+at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where) {
+  c10::DataPtr data(pointer, nullptr, &do_nothing, where);
+  return make_tensor(kept,
+                     c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                                        std::move(data), nullptr, false)),
+                     offset);
+}
 
 // ------------------------------------------------------------------------------------------------------ liveness
 

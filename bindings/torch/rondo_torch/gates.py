@@ -5,6 +5,7 @@ Inductor compares with the name "cuda" where it decides that. Here its questions
 (include/rondo/gate.h); about all others they go where they went before.
 """
 import functools
+import sys
 import threading
 
 from . import _C, patches
@@ -15,13 +16,13 @@ PARTITION = "gates.should_partition"
 SCALARS = "gates.zero_dim_tensors"
 NAMES = (DEVICES, IS_GPU, PARTITION, SCALARS)
 
-# Device type -> a function of the index that gives its flags (_C.GATE_*); None: the device is Rondo's own, and asked itself.
-_types = {"rondo": None}
+# Types that are neither Rondo's own nor attached: type -> a function of the index that gives its flags (_C.GATE_*).
+_types = {}
 _deciding = threading.local()
 
 
 def add_type(device_type, flags):
-    """From now on the gates ask `flags(index)` about devices of this type (attach)."""
+    """From now on the gates ask `flags(index)` about devices of this type."""
     _types[device_type] = flags
 
 
@@ -29,8 +30,28 @@ def remove_type(device_type):
     _types.pop(device_type, None)
 
 
+def attachment(device_type):
+    """Of another package's device (rondo_torch.attach), or None."""
+    module = sys.modules.get(__package__ + ".attach")
+    return module.attached(device_type) if module and device_type != "rondo" else None
+
+
 def is_ours(device_type):
-    return device_type in _types
+    return device_type == "rondo" or device_type in _types or attachment(device_type) is not None
+
+
+def has_trees(device_type):
+    return device_type == "rondo" or attachment(device_type) is not None
+
+
+def _flags(device_type, index):
+    if device_type in _types:
+        return _types[device_type](index)
+    known = attachment(device_type)
+    if known is None:
+        return 0
+    capable = 0 if known.why_no_trees else _C.GATE_CAPABLE
+    return capable | (0 if known.ops.caching_allocator_enabled() else _C.GATE_UNCACHED)
 
 
 def _use(node):
@@ -44,11 +65,10 @@ def _use(node):
 def _describe(device, node):
     index = -1 if device.index is None else device.index
     flags, native = 0, False
-    if device.type in _types:
-        native = _types[device.type] is None
+    if is_ours(device.type):
         index = max(index, 0)
-        if not native:
-            flags = _types[device.type](index)
+        native = device.type == "rondo" and index < _C.device_count()
+        flags = 0 if native else _flags(device.type, index)
     return device.type, index, flags, getattr(node, "name", None), _use(node), native
 
 
@@ -56,7 +76,11 @@ def ask(mapping, partition):
     """Why functions that use these devices (torch.device -> node) cannot be graphed, or ""."""
     only = sum(_C.GATES[name] for name in ("CACHING_ALLOCATOR", "CPU_DEVICE", "MULTIPLE_DEVICES", "NO_DEVICE", "NO_CAPTURE"))
     devices = [_describe(device, node) for device, node in mapping.items()]
-    return _C.gates_ask(devices, _C.GATE_PARTITION if partition else 0, only)[1]
+    gate, text, _ = _C.gates_ask(devices, _C.GATE_PARTITION if partition else 0, only)
+    if gate == "NO_CAPTURE":  # what is attached knows what it lacks
+        known = [attachment(device.type) for device in mapping]
+        text = next((f"{text}: {one.why_no_trees}" for one in known if one is not None and one.why_no_trees), text)
+    return text
 
 
 def _devices(original):

@@ -15,7 +15,7 @@ import warnings
 
 import torch
 
-from . import _C, gates, patches
+from . import _C, config as choice, gates, patches
 
 MANAGER = "trees.cudagraphify"
 BACKWARD = "trees.get_manager"
@@ -32,8 +32,6 @@ _state = types.SimpleNamespace(installed=False)
 _compiling = threading.local()  # .graph: the CompiledFxGraph whose callables are being made
 _skips = {}  # reason -> how often
 _mutations = {}  # name of a function -> what says where its inputs are written
-# Device type -> what makes the callable of a tree: as _C.tree_function. attach() adds others.
-makers = {"rondo": _C.tree_function}
 
 
 # ------------------------------------------------------------------------------------------------------------ options
@@ -76,8 +74,18 @@ def _name(mode, stack_traces):
 
 def device_type_of(graph):
     """The one type of ours that a compiled graph runs on, or None."""
-    found = [name for name in getattr(graph, "device_types", ()) if name in makers]
+    found = [name for name in getattr(graph, "device_types", ()) if gates.has_trees(name)]
     return found[0] if len(found) == 1 else None
+
+
+def _maker(device_type, index):
+    """What makes the callable of a tree on that device."""
+    attachment = gates.attachment(device_type)
+    if attachment is None:
+        return _C.tree_function
+    from . import foreign
+
+    return functools.partial(_C.tree_function, adapter=foreign.device_of(attachment, index))
 
 
 def _sizes(inputs):
@@ -107,7 +115,7 @@ def make(model, device_type, static_input_idxs=(), *, device_index, is_backward,
         _mutations[name] = (placeholders, tuple(mutated_input_idxs), tuple(static_input_idxs))
     constants = tuple(item for item in constants
                       if isinstance(item, torch.Tensor) and item.device == torch.device(device_type, device_index))
-    graphed = makers[device_type](
+    graphed = _maker(device_type, device_index)(
         model, name=name, device=device_index, mode=mode, static=tuple(static_input_idxs), mutated=tuple(mutated_input_idxs),
         constants=constants, outputs=len(stack_traces) if stack_traces else None, traces=list(stack_traces or ()), skip=skip,
         simple=not config.triton.cudagraph_trees, options=_choices(config.triton))
@@ -123,7 +131,7 @@ def _undecided(original, model, static_input_idxs, options):
         nonlocal chosen
         if chosen is None:
             tensors = [item for item in (*inputs, *options.get("constants", ())) if isinstance(item, torch.Tensor)]
-            kind = next((item.device.type for item in tensors if item.device.type in makers), None)
+            kind = next((item.device.type for item in tensors if gates.has_trees(item.device.type)), None)
             if kind is None:
                 chosen = original(model, static_input_idxs, **options)
             else:
@@ -137,11 +145,15 @@ def _cudagraphify(original):
     @functools.wraps(original)
     def cudagraphify(model, static_input_idxs=(), **options):
         graph = getattr(_compiling, "graph", None)
+        if choice.trees == "upstream":
+            return original(model, static_input_idxs, **options)
         if graph is None:
             return _undecided(original, model, static_input_idxs, options)
         kind = device_type_of(graph)
         if kind is None:
             return original(model, static_input_idxs, **options)
+        if choice.trees == "off":
+            return model
         return make(model, kind, static_input_idxs, **options)
 
     return cudagraphify
@@ -199,6 +211,8 @@ def _post_compile(original):
     def post_compile(self, example_inputs, constants, graph_kwargs):
         before, _compiling.graph = getattr(_compiling, "graph", None), self
         wanted = bool(graph_kwargs["cudagraphs"])
+        if not wanted and graph_kwargs["is_backward"]:
+            _tell_backward(self, graph_kwargs)
         try:
             result = original(self, example_inputs, constants, graph_kwargs)
         finally:
@@ -208,6 +222,20 @@ def _post_compile(original):
         return result
 
     return post_compile
+
+
+def _tell_backward(graph, graph_kwargs):
+    """A backward without graphs, by an annotation say: forwards that were graphed wait no more when it runs."""
+    boxed = graph_kwargs.get("boxed_forward_device_index")
+    if boxed is None or boxed.value is None or device_type_of(graph) is None:
+        return
+    model, manager = graph.current_callable, Manager(boxed.value)
+
+    def run(inputs):
+        manager.set_to_running_backward()
+        return model(inputs)
+
+    graph.current_callable = run
 
 
 def _tell_skip(graph):
@@ -288,7 +316,7 @@ class Manager:
         self.device_index = device_index
 
     def set_to_running_backward(self):
-        for manager in _C.tree_managers(self.device_index, _C.tree_context()):
+        for manager in _C.tree_managers(self.device_index, _C.tree_context()):  # of whatever type
             manager.set_to_running_backward()
 
 
@@ -296,7 +324,8 @@ def _get_manager(original):
     @functools.wraps(original)
     def get_manager(device_index, create_if_none_exists=True):
         graph = getattr(_compiling, "graph", None)
-        if graph is not None and not create_if_none_exists and "cuda" not in graph.device_types:
+        ours = graph is not None and not create_if_none_exists and "cuda" not in graph.device_types
+        if ours and choice.trees != "upstream":
             return Manager(device_index)
         return original(device_index, create_if_none_exists)
 

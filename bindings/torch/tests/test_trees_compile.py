@@ -540,6 +540,20 @@ class Rerecord(TreeTest):
         self.assertEqual(lines.count("mode=inference"), 2)
 
 
+    def test_unaligned_static_input(self):
+        """The device's kernels ask for no alignment: nothing is copied for it, with trees, without, and without graphs."""
+        whole = torch.arange(17.0, device=DEVICE)
+        static = whole[1:]
+        torch._dynamo.mark_static_address(static)
+        for options in ({}, {"triton__cudagraph_trees": False}, {"triton__cudagraphs": False}):
+            f = self.compile(lambda s, x: s * x, **options)
+            for i in range(4):
+                self.same(f(static, full(i, 16)), torch.arange(1.0, 17) * i)
+            for one in self.managers():
+                self.assertEqual([item["copies"] for item in one.functions()], [0])
+            torch._dynamo.reset()
+
+
 class Sizes(TreeTest):
     def test_dynamic_warmup(self):
         f = self.compile(lambda x: x * x.shape[0], dynamic=True)
@@ -670,6 +684,20 @@ class Options(TreeTest):
             f = self.compile(function)
             with self.assertRaisesRegex(RuntimeError, "skipping cudagraphs due to mutated inputs"):
                 f(full(1))
+
+    def test_indexing_operators(self):
+        index = torch.tensor([0, 2, 2])
+        source = torch.arange(3.0) + 1
+        functions = (lambda x, i, s: x.index_add(0, i, s), lambda x, i, s: x.index_copy(0, i[:2], s[:2]),
+                     lambda x, i, s: x.index_fill(0, i, 5.0), lambda x, i, s: x.scatter(0, i[:2], s[:2]),
+                     lambda x, i, s: x.scatter_add(0, i, s), lambda x, i, s: x.index_put([i], s, accumulate=True),
+                     lambda x, i, s: x.scatter_reduce(0, i, s, "amax"))
+        for function in functions:
+            f = self.compile(function)
+            for k in range(3):
+                x = torch.arange(4.0) - k
+                self.same(f(x.to(DEVICE), index.to(DEVICE), source.to(DEVICE)), function(x, index, source))
+            torch._dynamo.reset()
 
     def test_policy(self):
         """A policy wraps whole functions; without parts it is as without a policy."""

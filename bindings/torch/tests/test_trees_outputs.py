@@ -455,6 +455,23 @@ class Memory(TreeTest):
         del outputs
 
 
+    def test_memory_that_stays_in_the_pool(self):
+        """A tensor that a model hides is found: the function is called directly from then on, and all values are right."""
+        hidden = []
+
+        def model(inputs):
+            x = inputs.pop()
+            hidden.append(x * 5)
+            return [x * 2]
+        f = tree_function(model, 1)
+        with self.logs():
+            for i in range(5):
+                self.same(f([torch.full((4,), float(i), device=DEVICE)])[0], torch.full((4,), 2.0 * i))
+        self.assertEqual(self.functions()[0]["stopped"], "UNTRACKED")
+        for i, tensor in enumerate(hidden):
+            self.same(tensor, torch.full((4,), 5.0 * i))
+
+
 class Ends(TreeTest):
     def test_cleanup(self):
         """Reset with outputs that are alive: they stay usable, and nothing of the tree stays."""

@@ -4,6 +4,7 @@ compilation takes no C++ compiler), and a look at what the trees have done."""
 import contextlib
 import gc
 import logging
+import os
 import unittest
 import warnings
 
@@ -38,6 +39,10 @@ def boxed(function):
         results = function(*values)
         return results if isinstance(results, (list, tuple)) else [results]
     return model
+
+
+# Tests that each take a compilation of their own and hold what another one holds, too.
+long = unittest.skipUnless(os.environ.get("RONDO_TORCH_LONG"), "RONDO_TORCH_LONG=1 runs it")
 
 
 class Lines(logging.Handler):
@@ -88,9 +93,11 @@ class TreeTest(unittest.TestCase):
                 log.setLevel(level)
                 log.propagate, log.disabled = propagate, disabled
 
-    def compile(self, function, dynamic=None, fullgraph=False, **options):
+    def compile(self, function, dynamic=None, generated=False, **options):
+        """generated: with Inductor's own kernels, which takes a C++ compiler's time."""
         options = {name.replace("__", "."): value for name, value in options.items()}
-        return torch.compile(function, dynamic=dynamic, fullgraph=fullgraph, options={**GRAPHS, **options})
+        return torch.compile(function, dynamic=dynamic,
+                             options={**GRAPHS, "fallback_by_default": not generated, **options})
 
     def managers(self):
         gc.collect()
