@@ -381,16 +381,28 @@ bool has_outputs(const c10::FunctionSchema& schema) {
 
 namespace {
 
+// Why no call of it can be had, whatever its arguments are; null: it can.
+const char* why_on_host(const c10::OperatorHandle& op, const Results& r, int64_t generator) {
+  if (op.hasTag(at::Tag::nondeterministic_seeded) && generator < 0) {
+    return "it draws random numbers that it takes no generator for";
+  }
+  bool depends = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
+  return depends || !r.tensors ? "what it gives depends on data" : nullptr;
+}
+
+// What the operator gives are arguments: they take the arguments' place on the stack.
+void give_back(const c10::FunctionSchema& schema, const Results& r, Stack* stack, size_t begin) {
+  Stack out;
+  for (int64_t i : r.given) out.push_back((*stack)[begin + static_cast<size_t>(i)]);
+  torch::jit::drop(*stack, schema.arguments().size());
+  for (auto& value : out) stack->push_back(std::move(value));
+}
+
 void run_here(const c10::OperatorHandle& op, Stack* stack, size_t begin, int device) {
   const auto& schema = op.schema();
   const Results r = results_of(schema);
   int64_t generator = op.hasTag(at::Tag::nondeterministic_seeded) ? generator_argument(op) : -1;
-  if (op.hasTag(at::Tag::nondeterministic_seeded) && generator < 0) {
-    return run_on_host(op, r, stack, "it draws random numbers that it takes no generator for");
-  }
-  if (op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output) || !r.tensors) {
-    return run_on_host(op, r, stack, "what it gives depends on data");
-  }
+  if (const char* why = why_on_host(op, r, generator)) return run_on_host(op, r, stack, why);
   bool at_once = runs_at_once(device), outputs = has_outputs(schema);
   std::shared_ptr<const Inferred> answer;
   if (!at_once || outputs) {
@@ -415,10 +427,7 @@ void run_here(const c10::OperatorHandle& op, Stack* stack, size_t begin, int dev
   if (!r.all_given && !answer->known) return run_on_host(op, r, stack, answer->why);
   const c10::IValue given = generator >= 0 ? (*stack)[begin + static_cast<size_t>(generator)] : c10::IValue();
   if (r.all_given) {
-    Stack out;
-    for (int64_t i : r.given) out.push_back((*stack)[begin + static_cast<size_t>(i)]);
-    torch::jit::drop(*stack, schema.arguments().size());
-    for (auto& value : out) stack->push_back(std::move(value));
+    give_back(schema, r, stack, begin);
   } else {
     enqueue_new(op, g, *answer, r, stack);
   }

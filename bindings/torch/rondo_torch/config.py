@@ -18,6 +18,9 @@ class _Config(types.ModuleType):
         if name in _CHOICES and value not in _CHOICES[name][1]:
             raise ValueError(f"rondo_torch.config.{name} is one of {', '.join(_CHOICES[name][1])}, not {value!r}")
         super().__setattr__(name, value)
+        inductor = sys.modules.get(f"{__package__}.inductor")
+        if name in _CHOICES and inductor is not None:
+            inductor.install()  # what is compiled from now on has the manager that was chosen
 
 
 _module = sys.modules[__name__]

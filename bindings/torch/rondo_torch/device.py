@@ -38,6 +38,9 @@ def _index(which, optional=False):
     return which.index if which.index is not None else (-1 if optional else _C.current_device())
 
 
+_initialized = True  # torch.utils.checkpoint keeps the random state of a device that says so
+
+
 def is_available():
     return _C.device_count() > 0
 

@@ -84,6 +84,14 @@ class Graphs(unittest.TestCase):
             graph.replay()
         self.assertEqual((x + 1).cpu().tolist(), [2.0])
 
+    def test_checkpoint_draws_the_same_numbers_again(self):
+        x = torch.ones(1000, device="rondo", requires_grad=True)
+        y = torch.utils.checkpoint.checkpoint(lambda t: torch.nn.functional.dropout(t, 0.5), x, use_reentrant=False)
+        y.sum().backward()
+        kept = y.detach().cpu() != 0
+        self.assertTrue(300 < int(kept.sum()) < 700)
+        self.assertTrue(torch.equal(x.grad.cpu() != 0, kept))
+
 
 if __name__ == "__main__":
     unittest.main()
