@@ -24,6 +24,13 @@ torch.set_num_threads(1)
 GRAPHS = {"triton.cudagraphs": True, "fallback_by_default": True}
 
 
+def still_open(what):
+    """Marks a test that says what shall hold and does not yet: `what` is wrong. Where it comes to hold, the mark has to
+    go: a test that passes in spite of it counts as failed."""
+    assert what
+    return unittest.expectedFailure
+
+
 def tree_function(model, outputs, static=(), mode=0, name="f", mutated=(), constants=(), skip=None, simple=False, traces=None,
                   device=0, **options):
     """A function of a tree over a Python model that takes the list of its inputs, and empties it."""
