@@ -59,7 +59,7 @@ def _autoload():
 
 
 _LAZY = {  # name -> the module that has it; these import Dynamo or Inductor
-    "report": "report",
+    "report": "reporting",
     "attach": "attach",
     "detach": "attach",
     "seal": "sealing",
