@@ -5,7 +5,13 @@ Nothing of Inductor or Dynamo is imported here: what compiles is loaded by the f
 """
 import os
 
-import torch
+
+def _autoload():
+    """Called by `import torch`; the work is done by importing this package. It is here before torch is: where this
+    package is imported first, torch asks for it in the middle of that."""
+
+
+import torch  # noqa: E402
 
 
 def _refusal():
@@ -52,10 +58,6 @@ __version__ = _C.version()
 if _C.built_for() != torch.__version__.split("+")[0]:
     raise ImportError(f"rondo_torch was built for PyTorch {_C.built_for()}, and this is {torch.__version__}. Build it "
                       "again: pip install --force-reinstall --no-deps ./bindings/torch")
-
-
-def _autoload():
-    """Called by `import torch`; the work is done by importing this package."""
 
 
 _LAZY = {  # name -> the module that has it; these import Dynamo or Inductor

@@ -35,6 +35,10 @@ class Found(unittest.TestCase):
         status, out, _ = python("import torch; print(torch.rondo.device_count() > 0, torch.ones(2, device='rondo').sum().item())")
         self.assertEqual((status, out), (0, "True 2.0"))
 
+    def test_the_package_may_be_imported_first(self):
+        status, out, err = python("import rondo_torch, torch; print(torch.ones(2, device='rondo').sum().item())")
+        self.assertEqual((status, out), (0, "2.0"), err)
+
     def test_nothing_of_a_compiler_is_imported(self):
         status, out, _ = python("import sys, torch; print([m for m in sys.modules if m.startswith(('torch._inductor', "
                                 "'torch._dynamo', 'rondo_torch.inductor', 'rondo_torch.interface', 'rondo_torch.trees'))])")
