@@ -7,9 +7,8 @@
 
 /* --------------------------------------------------------------------------------------------------- liveness */
 
-bool rondo__tree_live(rondo_tree *tree, rondo_tree_lease *lease) {
+bool rondo__tree_live_watched(rondo_tree *tree, rondo_tree_lease *lease) {
     if (!rondo__lease_live(lease)) return false;
-    if (!(tree->host.flags & RONDO_TENSOR_HOST_WEAK)) return true;
     if (lease->weak && tree->host.alive(tree->host.user, lease->weak)) return true;
     /* A watched storage frees its own memory, if it has any; it never tells. */
     if (lease->weak) tree->host.unwatch(tree->host.user, lease->weak);

@@ -220,7 +220,11 @@ bool rondo__tree_on_path(const rondo_tree *tree, const rondo__tree_node *node);
 
 /* path.c */
 /* Of a lease of the path, asking weak hosts. */
-bool rondo__tree_live(rondo_tree *tree, rondo_tree_lease *lease);
+bool rondo__tree_live_watched(rondo_tree *tree, rondo_tree_lease *lease); /* of weak hosts */
+static inline bool rondo__tree_live(rondo_tree *tree, rondo_tree_lease *lease) {
+    bool watched = (tree->host.flags & RONDO_TENSOR_HOST_WEAK) != 0;
+    return watched ? rondo__tree_live_watched(tree, lease) : rondo__lease_live(lease);
+}
 /* The living lease of the path whose storage begins there; null: none. */
 rondo_tree_lease *rondo__tree_find_lease(rondo_tree *tree, uint64_t storage);
 /* The same by any address inside. */
