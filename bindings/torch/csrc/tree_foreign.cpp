@@ -60,25 +60,19 @@ rondo_status tell(void* adapter, const char* name, const char* format, Values...
   return status;
 }
 
-bool supported(void* adapter) {
+// A question that is answered with yes or no; a failure counts as no.
+bool says_yes(void* adapter, const char* name) {
   Locked locked;
   rondo_status status = RONDO_OK;
-  PyObject* answer = ask(adapter, &status, "supported", "()");
+  PyObject* answer = ask(adapter, &status, name, "()");
   bool good = answer && PyObject_IsTrue(answer) == 1;
   Py_XDECREF(answer);
   rondo_status_release(status);
   return good;
 }
 
-bool caching(void* adapter) {
-  Locked locked;
-  rondo_status status = RONDO_OK;
-  PyObject* answer = ask(adapter, &status, "caching", "()");
-  bool good = answer && PyObject_IsTrue(answer) == 1;
-  Py_XDECREF(answer);
-  rondo_status_release(status);
-  return good;
-}
+bool supported(void* adapter) { return says_yes(adapter, "supported"); }
+bool caching(void* adapter) { return says_yes(adapter, "caching"); }
 
 using Word = unsigned long long;
 
