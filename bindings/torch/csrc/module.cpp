@@ -14,6 +14,7 @@
 #include "runtime.hpp"
 #include "seal.hpp"
 #include "tree_function.hpp"
+#include "upstream.hpp"
 
 namespace py = pybind11;
 using namespace rondo_torch;
@@ -96,5 +97,7 @@ PYBIND11_MODULE(_C, m) {
   bind_seal(m);
   bind_trees(m);
   bind_gates(m);
+  bind_upstream(m);
+  bind_contract(m);
   if (PyModule_AddFunctions(m.ptr(), g_fast) < 0 || add_kernel_type(m.ptr()) < 0) throw py::error_already_set();
 }

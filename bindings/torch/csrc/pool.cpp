@@ -10,7 +10,6 @@
 
 #include "allocator.hpp"
 #include "runtime.hpp"
-#include "upstream.hpp"
 
 namespace rondo_torch {
 namespace {
@@ -119,8 +118,6 @@ void bind_pools(pybind11::module& m) {
   m.def("check_pool_live_allocations", &check_live);
   m.def("raw_delete", &raw_delete);
   m.def("memory_snapshot", &snapshot);
-  bind_upstream(m);
-  bind_contract(m);
 }
 
 }  // namespace rondo_torch
