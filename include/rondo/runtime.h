@@ -196,11 +196,17 @@ typedef struct rondo_memory_statistics {
     uint64_t inactive_bytes;  /* free parts of segments that are not wholly free */
     uint64_t pending_bytes;   /* freed, and waiting for another stream */
     uint64_t segment_allocations, segment_frees, allocation_retries, out_of_memory;
+    uint64_t allocations_peak, requested_peak, segments_peak;
+    /* Since the beginning: what was freed is such a sum less what is live now. */
+    uint64_t allocations_sum, allocated_sum, requested_sum, reserved_sum;
 } rondo_memory_statistics;
-#define RONDO_MEMORY_STATISTICS_INIT {sizeof(rondo_memory_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_MEMORY_STATISTICS_INIT \
+    {sizeof(rondo_memory_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* {0, 0}: the whole device, else one pool. Kept up to date, so that asking costs nothing. NOT_FOUND. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_get_statistics(rondo_device *device, rondo_pool_id pool,
                                                                   rondo_memory_statistics *out_statistics);
+/* The peaks begin again, from what is there now. {0, 0}: the whole device's, else one pool's. NOT_FOUND. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_reset_peaks(rondo_device *device, rondo_pool_id pool);
 /* Segments and blocks as JSON, with the fields of PyTorch's memory snapshot. {0, 0}: all pools. A `write` that returns
  * nonzero ends it: IO. */
 typedef int32_t (*rondo_memory_write)(void *user, const char *data, size_t size);

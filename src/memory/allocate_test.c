@@ -321,10 +321,40 @@ static void test_figures_tell_what_happened(rondo_test *t) {
     T_EQ(t, figures(t, &w).allocated_bytes, 0);
 }
 
+/* Figures of two allocations, one freed, and of what comes after the peaks have begun again. */
+static void test_peaks_begin_again(rondo_test *t) {
+    world w;
+    rondo_pool_id unknown = {0, 77};
+    world_open(t, &w, "sim", NULL);
+    rondo_stream *s = world_stream(t, &w);
+    char *a = take(t, s, 1000), *b = take(t, s, 4 * MIB);
+    if (rondo_test_failing(t)) return;
+    give(t, &w, b);
+    rondo_memory_statistics f = figures(t, &w);
+    T_EQ(t, f.allocations_peak, 2);
+    T_EQ(t, f.requested_peak, 1000 + 4 * MIB);
+    T_EQ(t, f.segments_peak, 2);
+    T_EQ(t, f.allocations_sum, 2);
+    T_EQ(t, f.allocated_sum, 1024 + 4 * MIB);
+    T_EQ(t, f.requested_sum, 1000 + 4 * MIB);
+    T_EQ(t, f.reserved_sum, f.reserved_bytes);
+    T_OK(t, rondo_memory_reset_peaks(w.device, (rondo_pool_id){0, 0}));
+    f = figures(t, &w);
+    T_EQ(t, f.allocations_peak, 1);
+    T_EQ(t, f.allocated_peak, 1024);
+    T_EQ(t, f.requested_peak, 1000);
+    T_EQ(t, f.reserved_peak, f.reserved_bytes);
+    T_EQ(t, f.segments_peak, f.segments);
+    T_EQ(t, f.allocations_sum, 2); /* sums stay */
+    T_FAILS(t, rondo_memory_reset_peaks(w.device, unknown), NOT_FOUND, NULL);
+    T_FAILS(t, rondo_memory_reset_peaks(NULL, unknown), INVALID_ARGUMENT, NULL);
+    give(t, &w, a);
+}
+
 RONDO_TEST_MAIN(T_PLAIN(test_sizes_and_segments), T(test_reuse_is_by_stream), T(test_the_best_fit_wins),
                 T_PLAIN(test_large_blocks_may_be_kept_whole), T(test_settings_act_at_once),
                 T(test_sizes_in_steps_of_powers), T(test_settings_are_checked), T(test_older_callers_are_served),
                 T(test_a_part_of_the_device_is_the_limit), T(test_the_last_bytes_can_be_had),
                 T_PLAIN(test_cached_memory_makes_room), T_PLAIN(test_old_segments_are_collected),
                 T_PLAIN(test_what_is_freed_meanwhile_stays), T_PLAIN(test_a_block_that_is_too_large_makes_room),
-                T(test_figures_tell_what_happened))
+                T(test_figures_tell_what_happened), T_PLAIN(test_peaks_begin_again))

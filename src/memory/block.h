@@ -31,7 +31,12 @@ static inline void rondo__block_count_live(rondo_memory_statistics *counts, cons
     counts->allocated_bytes += block->size;
     if (counts->allocated_peak < counts->allocated_bytes) counts->allocated_peak = counts->allocated_bytes;
     counts->requested_bytes += block->allocation.size;
+    if (counts->requested_peak < counts->requested_bytes) counts->requested_peak = counts->requested_bytes;
     counts->allocations++;
+    if (counts->allocations_peak < counts->allocations) counts->allocations_peak = counts->allocations;
+    counts->allocations_sum++;
+    counts->allocated_sum += block->size;
+    counts->requested_sum += block->allocation.size;
 }
 
 /* Makes a block live that has its size. */

@@ -94,17 +94,20 @@ static rondo_status segment_make(rondo__cache *cache, const rondo__request *requ
     return RONDO_OK;
 }
 
+static void segment_count(rondo_memory_statistics *counts, const rondo__segment *segment) {
+    counts->segments++;
+    if (counts->segments_peak < counts->segments) counts->segments_peak = counts->segments;
+    counts->reserved_bytes += segment->range.size;
+    if (counts->reserved_peak < counts->reserved_bytes) counts->reserved_peak = counts->reserved_bytes;
+}
+
 static void segment_link(rondo__segment *segment, rondo__pool *pool) {
     segment->pool = pool;
     segment->previous = NULL;
     segment->next = pool->segments;
     if (pool->segments) pool->segments->previous = segment;
     pool->segments = segment;
-    pool->counts.segments++;
-    pool->counts.reserved_bytes += segment->range.size;
-    if (pool->counts.reserved_peak < pool->counts.reserved_bytes) {
-        pool->counts.reserved_peak = pool->counts.reserved_bytes;
-    }
+    segment_count(&pool->counts, segment);
 }
 
 static void segment_unlink(rondo__segment *segment) {
@@ -120,13 +123,11 @@ static void segment_enter(rondo__cache *cache, rondo__pool *pool, rondo__segment
     segment_link(segment, pool);
     segment->first = rondo__block_make(cache, segment, segment->range.base, segment->range.size);
     segment->first->stamp = cache->memory->frees;
-    cache->total.segments++;
+    segment_count(&cache->total, segment);
     cache->total.segment_allocations++;
     pool->counts.segment_allocations++;
-    cache->total.reserved_bytes += segment->range.size;
-    if (cache->total.reserved_peak < cache->total.reserved_bytes) {
-        cache->total.reserved_peak = cache->total.reserved_bytes;
-    }
+    cache->total.reserved_sum += segment->range.size;
+    pool->counts.reserved_sum += segment->range.size;
     rondo__poison_fresh(cache, segment->first);
 }
 

@@ -29,6 +29,24 @@ rondo_status rondo_memory_get_statistics(rondo_device *device, rondo_pool_id poo
     return statistics_of(&device->memory->cache, pool, out_statistics);
 }
 
+rondo_status rondo_memory_reset_peaks(rondo_device *device, rondo_pool_id id) {
+    rondo__pool *pool = NULL;
+    if (!device) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "rondo_memory_reset_peaks needs a device");
+    rondo__cache *cache = &device->memory->cache;
+    rondo__mutex_lock(&device->memory->mutex);
+    rondo_status status = rondo__cache_find_pool(cache, id, &pool);
+    if (!status) {
+        rondo_memory_statistics *counts = pool == &cache->own ? &cache->total : &pool->counts;
+        counts->allocated_peak = counts->allocated_bytes;
+        counts->requested_peak = counts->requested_bytes;
+        counts->allocations_peak = counts->allocations;
+        counts->reserved_peak = counts->reserved_bytes;
+        counts->segments_peak = counts->segments;
+    }
+    rondo__mutex_unlock(&device->memory->mutex);
+    return status;
+}
+
 rondo_status rondo__memory_pinned_statistics(rondo__memory *memory, rondo_pool_id pool,
                                              rondo_memory_statistics *out_statistics) {
     return statistics_of(&memory->pinned, pool, out_statistics);

@@ -56,6 +56,22 @@ struct Generator final : c10::GeneratorImpl {
     set_current_seed(words[0]);
     set_offset(words[1]);
   }
+  // One state for two generators, which a graph's host may exchange.
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
+    auto other = c10::make_intrusive<Generator>(static_cast<int>(device().index()));
+    other->share(*this);
+    return other;
+  }
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override {
+    auto* known = dynamic_cast<Generator*>(other.get());
+    TORCH_CHECK(known && known->device() == device(), "rondo: the state is of a generator of another device");
+    share(*known);
+  }
+  void share(const Generator& other) {
+    rondo_generator_retain(other.handle);
+    rondo_generator_release(handle);
+    handle = other.handle;
+  }
   Generator* clone_impl() const override {
     auto* copy = new Generator(device().index());
     copy->set_current_seed(current_seed());
@@ -75,6 +91,11 @@ std::array<at::Generator, kMaxDevices>& defaults() {
   return *all;
 }
 
+std::array<std::optional<uint64_t>, kMaxDevices>& pending_seeds() {
+  static auto* all = new std::array<std::optional<uint64_t>, kMaxDevices>;
+  return *all;
+}
+
 int index_or_current(c10::DeviceIndex index) { return index < 0 ? current_device() : index; }
 
 }  // namespace
@@ -86,8 +107,22 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
   TORCH_CHECK(which < device_count(), "rondo: there is no device ", which);
   std::lock_guard<std::mutex> lock(g_mutex);
   at::Generator& generator = defaults()[static_cast<size_t>(which)];
-  if (!generator.defined()) generator = make_generator(static_cast<c10::DeviceIndex>(which));
+  if (!generator.defined()) {
+    generator = make_generator(static_cast<c10::DeviceIndex>(which));
+    auto& seed = pending_seeds()[static_cast<size_t>(which)];
+    if (seed) generator.set_current_seed(*seed);
+    seed.reset();
+  }
   return generator;
+}
+
+void seed_default_generator(c10::DeviceIndex index, uint64_t seed) {
+  int which = index_or_current(index);
+  TORCH_CHECK(which < device_count(), "rondo: there is no device ", which);
+  std::lock_guard<std::mutex> lock(g_mutex);
+  at::Generator& generator = defaults()[static_cast<size_t>(which)];
+  if (generator.defined()) generator.set_current_seed(seed);
+  else pending_seeds()[static_cast<size_t>(which)] = seed;
 }
 
 rondo_generator* generator_handle(const std::optional<at::Generator>& given, int index) {

@@ -4,19 +4,44 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 
+#include "node.hpp"
 #include "registration.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// When a stream came to where an event was recorded: a call before the record writes it.
+struct Stamp {
+  std::atomic<Clock::rep> time{0};
+};
+
 struct Event {
   rondo_event* handle = nullptr;
   int device = 0;
-  std::chrono::steady_clock::time_point time;  // of the record, on the host
-  bool timed = false;
+  std::shared_ptr<Stamp> stamp;  // if it is timed
+};
+
+// Makes a stream the current one of its device for a while.
+struct OnStream {
+  explicit OnStream(const c10::Stream& s) : device(s.device_index()), before(exchange_stream_id(device, s.id())) {}
+  ~OnStream() { (void)exchange_stream_id(device, before); }
+  int device;
+  StreamId before;
+};
+
+struct StampNode final : Node {
+  std::shared_ptr<Stamp> stamp;
+  int32_t run(const uint64_t*) noexcept override {
+    stamp->time = Clock::now().time_since_epoch().count();
+    return 0;
+  }
 };
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
@@ -36,12 +61,18 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   static c10::Stream stream(c10::Device device, StreamId id) {
     return c10::Stream(c10::Stream::UNSAFE, {kType, static_cast<c10::DeviceIndex>(index_of(device))}, id);
   }
-  c10::Stream getStream(c10::Device device) const override { return stream(device, current_stream_id(index_of(device))); }
-  c10::Stream getDefaultStream(c10::Device device) const override { return stream(device, 0); }
-  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
-    return stream(device, pooled_stream_id(index_of(device)));
+  c10::Stream getStream(c10::Device device) const override {
+    int index = index_of(device);
+    TORCH_CHECK(index < device_count(), "rondo: there is no device ", index, "; there are ", device_count());
+    return stream(device, current_stream_id(index));
   }
-  c10::Stream getNewStream(c10::Device device, int) const override { return stream(device, new_stream_id(index_of(device))); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return stream(device, 0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool urgent) const override {
+    return stream(device, pooled_stream_id(index_of(device), urgent ? -1 : 0));
+  }
+  c10::Stream getNewStream(c10::Device device, int priority) const override {
+    return stream(device, pooled_stream_id(index_of(device), priority));
+  }
   c10::Stream exchangeStream(c10::Stream other) const override {
     return stream(other.device(), exchange_stream_id(other.device_index(), other.id()));
   }
@@ -67,12 +98,22 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
       check(status);
       *event = known;
     }
-    known->timed = flag != c10::EventFlag::PYTORCH_DEFAULT;
-    known->time = std::chrono::steady_clock::now();
+    known->stamp = nullptr;
+    if (flag != c10::EventFlag::PYTORCH_DEFAULT && !isStreamCapturing(s)) {
+      known->stamp = std::make_shared<Stamp>();
+      auto node = std::make_unique<StampNode>();
+      node->stamp = known->stamp;
+      OnStream here(s);
+      enqueue(s.device_index(), std::move(node), {}, "rondo::event_time");
+    }
     check(rondo_event_record(known->handle, stream_of(s.device_index(), s.id())));
   }
   void block(void* event, const c10::Stream& s) const override {
-    if (event) check(rondo_event_wait(static_cast<Event*>(event)->handle, stream_of(s.device_index(), s.id())));
+    if (!event) return;
+    auto* known = static_cast<Event*>(event);
+    // Between two devices only the host can keep the order.
+    if (known->device != s.device_index()) check(rondo_event_synchronize(known->handle));
+    else check(rondo_event_wait(known->handle, stream_of(s.device_index(), s.id())));
   }
   bool queryEvent(void* event) const override {
     bool done = true;
@@ -91,8 +132,11 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     TORCH_CHECK(first && second, "rondo: both events must be recorded before their times are compared");
     synchronizeEvent(first);
     synchronizeEvent(second);
-    std::chrono::duration<double, std::milli> between = static_cast<Event*>(second)->time - static_cast<Event*>(first)->time;
-    return between.count();
+    auto *from = static_cast<Event*>(first), *to = static_cast<Event*>(second);
+    TORCH_CHECK(from->device == to->device, "rondo: the events are of two devices, ", from->device, " and ", to->device);
+    TORCH_CHECK(from->stamp && to->stamp,
+                "rondo: both events must have been made with enable_timing=True, and recorded outside a capture");
+    return std::chrono::duration<double, std::milli>(Clock::duration(to->stamp->time - from->stamp->time)).count();
   }
   void recordDataPtrOnStream(const c10::DataPtr& pointer, const c10::Stream& s) const override {
     if (!pointer.get()) return;

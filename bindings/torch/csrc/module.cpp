@@ -6,6 +6,7 @@
 #include <torch/extension.h>
 #include <torch/version.h>
 
+#include "device.hpp"
 #include "generator.hpp"
 #include "launch.hpp"
 #include "node.hpp"
@@ -94,6 +95,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("default_generator", [](int index) { return default_generator(static_cast<c10::DeviceIndex>(index)); });
   m.def("current_raw_stream", [](int index) { return reinterpret_cast<uint64_t>(current_stream(index)); });
   bind_pools(m);
+  bind_device(m);
   bind_seal(m);
   bind_trees(m);
   bind_gates(m);

@@ -40,8 +40,21 @@ rondo_status try_launch(rondo_stream* stream, rondo_kernel kernel, Arguments arg
   return rondo_stream_launch(stream, &call);
 }
 
+// A capture that was spoilt is told in the words of who did it.
+std::string refusal_of(rondo_stream* stream) {
+  uint64_t id = 0;
+  if (!capturing(stream, &id)) return {};
+  std::lock_guard<std::mutex> lock(g_mutex);
+  auto found = g_captures.find(id);
+  return found == g_captures.end() ? std::string() : found->second.refusal;
+}
+
 void launch(rondo_stream* stream, rondo_kernel kernel, Arguments arguments, const char* name) {
-  check(try_launch(stream, kernel, arguments, name));
+  rondo_status status = try_launch(stream, kernel, arguments, name);
+  if (!status) return;
+  std::string why = refusal_of(stream);
+  if (why.empty()) check(status);
+  TORCH_CHECK(false, "rondo: the capture records nothing more: ", why, "\n  ", text_of(status));
 }
 
 // Runs nothing: it keeps the nodes of a graph that became part of another.

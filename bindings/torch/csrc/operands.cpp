@@ -2,6 +2,7 @@
 //
 // Tensors of a call: what is kept of them while it waits, and what an operator gets when it runs.
 #include <ATen/EmptyTensor.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
 
 #include <algorithm>
@@ -28,8 +29,9 @@ at::Tensor on_storage(c10::Storage storage, const TensorShape& shape, int64_t of
 }
 
 c10::Storage storage_on(uint64_t address, uint64_t bytes) {
+  // Some operators give an output a larger size for a while: that is other memory then, and Operands::finish copies it.
   return c10::Storage(c10::Storage::use_byte_size_t(), bytes,
-                      c10::DataPtr(reinterpret_cast<void*>(address), c10::Device(c10::kCPU)), nullptr, false);
+                      c10::DataPtr(reinterpret_cast<void*>(address), c10::Device(c10::kCPU)), c10::GetCPUAllocator(), true);
 }
 
 uint64_t extent(const TensorShape& shape) {
@@ -120,6 +122,14 @@ c10::SmallVector<at::Tensor, 8> Operands::views(const uint64_t* words) const {
     tensors.push_back(on_storage(storages[group], shapes_[i], offset));
   }
   return tensors;
+}
+
+void Operands::finish(size_t i, const at::Tensor& view, const uint64_t* words) const {
+  if (reinterpret_cast<uint64_t>(view.const_data_ptr()) == words[i] && view.sizes() == shapes_[i].sizes) return;
+  if (!view.numel() && !extent(shapes_[i])) return;
+  TORCH_CHECK(view.sizes() == shapes_[i].sizes, "an output has sizes ", shapes_[i].sizes, ", and the operator makes ",
+              view.sizes());
+  host_view(shapes_[i], words[i]).copy_(view);
 }
 
 bool on_device(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == kType; }

@@ -34,6 +34,8 @@ class Operands {
   void close();
   // While it runs: one CPU tensor an operand, valid as long as the call runs.
   c10::SmallVector<at::Tensor, 8> views(const uint64_t* words) const;
+  // After it: what the operator has written to an output that it gave other memory.
+  void finish(size_t i, const at::Tensor& view, const uint64_t* words) const;
 
  private:
   std::vector<TensorShape> shapes_;

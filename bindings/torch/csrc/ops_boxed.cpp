@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <set>
+#include <unordered_map>
 
 #include "boxed.hpp"
 #include "generator.hpp"
@@ -36,10 +37,11 @@ using torch::jit::Stack;
 struct Place {
   size_t argument;
   int64_t element;  // of a list; -1: the argument itself
+  bool out;
 };
 
 struct BoxedNode final : AtenNode {
-  explicit BoxedNode(c10::OperatorHandle handle) : op(std::move(handle)), name(name_of(op)) {}
+  BoxedNode(c10::OperatorHandle handle, std::string title) : op(std::move(handle)), name(std::move(title)) {}
   c10::OperatorHandle op;
   std::string name;
   Stack arguments;  // tensors left out
@@ -65,6 +67,9 @@ struct BoxedNode final : AtenNode {
       stack[static_cast<size_t>(generator)] = at::detail::createCPUGenerator(seed);
     }
     op.callBoxed(&stack);
+    for (size_t i = 0; i < places.size(); i++) {
+      if (places[i].out) operands.finish(i, tensors[i], words);
+    }
     if (keeps) made = std::move(stack);
     else copy_results(stack, tensors);
   }
@@ -104,9 +109,15 @@ bool takes_host_tensors(const std::string& name) {
   return known.count(name) > 0;
 }
 
+// Running statistics, which the operator changes although its schema does not say so.
+bool changes_unsaid(const std::string& name, size_t argument) {
+  return (argument == 3 || argument == 4) && name == "aten::native_batch_norm";
+}
+
 // The tensors of a call: the device's as operands; those of the CPU are copied into the arguments.
 struct Gathering {
   std::unique_ptr<BoxedNode> node;
+  at::Tensor seed;  // until the call that reads it is enqueued
   int device = -1;
   bool host = false;  // a CPU tensor with more than a number in it
 
@@ -124,7 +135,7 @@ struct Gathering {
       if (device < 0) device = index;
       TORCH_CHECK(device == index, "Expected all tensors to be on the same device, but ", node->name,
                   " got tensors of at least two devices, rondo:", device, " and rondo:", index, "!");
-      node->places.push_back({argument, element});
+      node->places.push_back({argument, element, access == RONDO_ACCESS_WRITE});
       node->operands.add(tensor, access);
       return at::Tensor();
     }
@@ -166,23 +177,22 @@ struct Gathering {
 void add_seed(Gathering& g, size_t argument, const c10::IValue& generator) {
   std::optional<at::Generator> given;
   if (generator.isGenerator()) given = generator.toGenerator();
-  at::Tensor seed = at::empty({4}, at::TensorOptions().dtype(at::kInt).device(
-                                       kType, static_cast<c10::DeviceIndex>(g.device)));
+  g.seed = at::empty({4}, at::TensorOptions().dtype(at::kInt).device(kType, static_cast<c10::DeviceIndex>(g.device)));
   check(rondo_random_fill(current_stream(g.device), generator_handle(given, g.device), RONDO_DISTRIBUTION_BITS,
-                          seed.mutable_data_ptr(), 4, 0, 0));
+                          g.seed.mutable_data_ptr(), 4, 0, 0));
   g.node->generator = static_cast<int64_t>(argument);
-  g.node->operands.add(seed, RONDO_ACCESS_READ);
+  g.node->operands.add(g.seed, RONDO_ACCESS_READ);
 }
 
-Gathering gather(const c10::OperatorHandle& op, const Stack& stack) {
+Gathering gather(const c10::OperatorHandle& op, const std::string& name, const Stack& stack) {
   const auto& schema = op.schema();
   size_t count = schema.arguments().size(), begin = stack.size() - count;
   Gathering g;
-  g.node = std::make_unique<BoxedNode>(op);
+  g.node = std::make_unique<BoxedNode>(op, name);
   g.node->arguments.reserve(count);
   for (size_t i = 0; i < count; i++) {
     const auto& argument = schema.arguments()[i];
-    bool written = argument.alias_info() && argument.alias_info()->isWrite();
+    bool written = (argument.alias_info() && argument.alias_info()->isWrite()) || changes_unsaid(name, i);
     uint32_t access = argument.is_out() ? RONDO_ACCESS_WRITE : written ? RONDO_ACCESS_BOTH : RONDO_ACCESS_READ;
     g.node->arguments.push_back(g.add(stack[begin + i], i, access));
   }
@@ -216,6 +226,51 @@ Results results_of(const c10::FunctionSchema& schema) {
     r.tensors = r.tensors && (kind == c10::TypeKind::TensorType || list);
   }
   return r;
+}
+
+int64_t generator_argument(const c10::OperatorHandle& op) {
+  const auto& arguments = op.schema().arguments();
+  static const auto generator = c10::OptionalType::create(c10::GeneratorType::get());
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if (*arguments[i].type() == *generator || arguments[i].type()->kind() == c10::TypeKind::GeneratorType) {
+      return static_cast<int64_t>(i);
+    }
+  }
+  return -1;
+}
+
+// What is the same at each call of an operator.
+struct Facts {
+  std::string name;
+  Results results;
+  bool outputs;       // its last arguments are outputs
+  bool depends;       // its results' shapes, or what they are, depend on data
+  bool random;
+  int64_t generator;  // the argument, or -1
+};
+
+std::unique_ptr<Facts> make_facts(const c10::OperatorHandle& op) {
+  const auto& schema = op.schema();
+  auto facts = std::make_unique<Facts>();
+  facts->name = name_of(op);
+  facts->results = results_of(schema);
+  facts->outputs = !schema.arguments().empty() && schema.arguments().back().is_out();
+  facts->depends = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output) ||
+                   !facts->results.tensors;
+  facts->random = op.hasTag(at::Tag::nondeterministic_seeded);
+  facts->generator = facts->random ? generator_argument(op) : -1;
+  for (const char* made : {"aten::quantize_per_", "aten::_make_per_", "aten::_to_sparse"}) {
+    TORCH_CHECK_NOT_IMPLEMENTED(facts->name.rfind(made, 0) != 0, "rondo: ", facts->name,
+                                " makes a tensor of a kind that the device has not: neither sparse nor quantized ones");
+  }
+  return facts;
+}
+
+const Facts& facts_of(const c10::OperatorHandle& op) {
+  thread_local std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<Facts>> known;
+  auto& found = known[&op.schema()];
+  if (!found) found = make_facts(op);
+  return *found;
 }
 
 // A call cannot resize its outputs when it runs: they get their shapes before.
@@ -272,17 +327,6 @@ void finish(const c10::OperatorHandle& op, const Results& r, const BoxedNode& no
   for (auto& value : out) stack->push_back(std::move(value));
 }
 
-int64_t generator_argument(const c10::OperatorHandle& op) {
-  const auto& arguments = op.schema().arguments();
-  static const auto generator = c10::OptionalType::create(c10::GeneratorType::get());
-  for (size_t i = 0; i < arguments.size(); i++) {
-    if (*arguments[i].type() == *generator || arguments[i].type()->kind() == c10::TypeKind::GeneratorType) {
-      return static_cast<int64_t>(i);
-    }
-  }
-  return -1;
-}
-
 int device_of(const Stack& stack, size_t begin) {
   for (size_t i = begin; i < stack.size(); i++) {
     const auto& value = stack[i];
@@ -297,11 +341,11 @@ int device_of(const Stack& stack, size_t begin) {
   return current_device();
 }
 
-void run_on_host(const c10::OperatorHandle& op, const Results& r, Stack* stack, const std::string& why) {
+void run_on_host(const c10::OperatorHandle& op, const Facts& facts, Stack* stack, const std::string& why) {
   size_t begin = stack->size() - op.schema().arguments().size();
   int device = device_of(*stack, begin);
   c10::DeviceGuard guard({kType, static_cast<c10::DeviceIndex>(device)});
-  refuse_in_capture(device, "operator " + name_of(op) + " (" + why + ")");
+  refuse_in_capture(device, "operator " + facts.name + " (" + why + ")");
   // Outputs are given to it empty on the CPU, where it can give them any size.
   Stack arguments(stack->begin() + static_cast<ptrdiff_t>(begin), stack->end());
   std::vector<std::pair<size_t, at::Tensor>> outputs;
@@ -310,11 +354,13 @@ void run_on_host(const c10::OperatorHandle& op, const Results& r, Stack* stack, 
     outputs.emplace_back(i, arguments[i].toTensor());
     arguments[i] = at::Tensor();
   }
-  Gathering g = gather(op, arguments);
+  Gathering g = gather(op, facts.name, arguments);
   for (auto& [i, out] : outputs) g.node->arguments[i] = at::empty({0}, at::TensorOptions().dtype(out.dtype()));
   g.node->keeps = true;
-  int64_t generator = generator_argument(op);
-  if (generator >= 0) add_seed(g, static_cast<size_t>(generator), arguments[static_cast<size_t>(generator)]);
+  if (facts.generator >= 0) {
+    auto argument = static_cast<size_t>(facts.generator);
+    add_seed(g, argument, arguments[argument]);
+  }
   g.node->operands.close();
   BoxedNode& node = *g.node;
   std::vector<at::Tensor> filled;
@@ -336,7 +382,7 @@ void run_on_host(const c10::OperatorHandle& op, const Results& r, Stack* stack, 
     at::native::resize_output(outputs[k].second, filled[k].sizes());
     outputs[k].second.copy_(filled[k]);
   }
-  finish(op, r, node, device, stack);
+  finish(op, facts.results, node, device, stack);
 }
 
 // New results get memory of the device's, and what is enqueued writes to it.
@@ -373,21 +419,14 @@ void enqueue_node(Gathering& g) {
   enqueue(g.device, std::move(g.node), node.operands.arguments(), node.name.c_str());
 }
 
-bool has_outputs(const c10::FunctionSchema& schema) {
-  return !schema.arguments().empty() && schema.arguments().back().is_out();
-}
-
 }  // namespace
 
 namespace {
 
 // Why no call of it can be had, whatever its arguments are; null: it can.
-const char* why_on_host(const c10::OperatorHandle& op, const Results& r, int64_t generator) {
-  if (op.hasTag(at::Tag::nondeterministic_seeded) && generator < 0) {
-    return "it draws random numbers that it takes no generator for";
-  }
-  bool depends = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
-  return depends || !r.tensors ? "what it gives depends on data" : nullptr;
+const char* why_on_host(const Facts& facts) {
+  if (facts.random && facts.generator < 0) return "it draws random numbers that it takes no generator for";
+  return facts.depends ? "what it gives depends on data" : nullptr;
 }
 
 // What the operator gives are arguments: they take the arguments' place on the stack.
@@ -398,24 +437,21 @@ void give_back(const c10::FunctionSchema& schema, const Results& r, Stack* stack
   for (auto& value : out) stack->push_back(std::move(value));
 }
 
-void run_here(const c10::OperatorHandle& op, Stack* stack, size_t begin, int device) {
-  const auto& schema = op.schema();
-  const Results r = results_of(schema);
-  int64_t generator = op.hasTag(at::Tag::nondeterministic_seeded) ? generator_argument(op) : -1;
-  if (const char* why = why_on_host(op, r, generator)) return run_on_host(op, r, stack, why);
-  bool at_once = runs_at_once(device), outputs = has_outputs(schema);
+void run_here(const c10::OperatorHandle& op, const Facts& facts, Stack* stack, size_t begin, int device) {
+  const Results& r = facts.results;
+  int64_t generator = facts.generator;
+  if (const char* why = why_on_host(facts)) return run_on_host(op, facts, stack, why);
+  bool at_once = runs_at_once(device);
   std::shared_ptr<const Inferred> answer;
-  if (!at_once || outputs) {
+  if (!at_once || facts.outputs) {
     answer = infer(op, *stack);
     if (answer->known) {
-      if (outputs) size_outputs(*answer, *stack, begin);
-    } else if (!at_once && !(r.all_given && answer->unsaid && !outputs)) {
-      return run_on_host(op, r, stack, answer->why);
-    } else if (at_once && outputs) {
-      return run_on_host(op, r, stack, answer->why);
+      if (facts.outputs) size_outputs(*answer, *stack, begin);
+    } else if (at_once || facts.outputs || !r.all_given || !answer->unsaid) {
+      return run_on_host(op, facts, stack, answer->why);
     }
   }
-  Gathering g = gather(op, *stack);
+  Gathering g = gather(op, facts.name, *stack);
   if (g.host) refuse_in_capture(device, "operator " + g.node->name + " with a CPU tensor");
   if (at_once && generator < 0 && g.node->operands.size() <= RONDO_ARGUMENT_MAX) {
     g.node->keeps = !r.all_given;
@@ -424,10 +460,10 @@ void run_here(const c10::OperatorHandle& op, Stack* stack, size_t begin, int dev
     return finish(op, r, *g.node, device, stack);
   }
   if (!r.all_given && !answer) answer = infer(op, *stack);
-  if (!r.all_given && !answer->known) return run_on_host(op, r, stack, answer->why);
+  if (!r.all_given && !answer->known) return run_on_host(op, facts, stack, answer->why);
   const c10::IValue given = generator >= 0 ? (*stack)[begin + static_cast<size_t>(generator)] : c10::IValue();
   if (r.all_given) {
-    give_back(schema, r, stack, begin);
+    give_back(op.schema(), r, stack, begin);
   } else {
     enqueue_new(op, g, *answer, r, stack);
   }
@@ -442,7 +478,7 @@ void run_boxed(const c10::OperatorHandle& op, Stack* stack) {
   int device = device_of(*stack, begin);
   c10::DeviceGuard guard({kType, static_cast<c10::DeviceIndex>(device)});
   try {
-    run_here(op, stack, begin, device);
+    run_here(op, facts_of(op), stack, begin, device);
   } catch (const std::exception& error) {
     // Half of what was asked for is in no graph.
     uint64_t id = 0;

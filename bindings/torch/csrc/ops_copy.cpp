@@ -269,5 +269,15 @@ RONDO_TORCH_KERNELS(aten, copy, m) {
   m.impl("_local_scalar_dense", local_scalar_dense);
 }
 
+// Copies know what to do with conjugate and negative views: these are not to be made plain by a copy before.
+RONDO_TORCH_KERNELS_OF(aten, Conjugate, conjugate_copy, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+RONDO_TORCH_KERNELS_OF(aten, Negative, negative_copy, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+
 }  // namespace
 }  // namespace rondo_torch

@@ -100,6 +100,17 @@ at::Tensor& set_nothing(at::Tensor& self) {
   return set_storage(self, std::move(none), 0, {0}, {});
 }
 
+void record_stream(at::Tensor& self, c10::Stream stream) {
+  TORCH_CHECK(stream.device() == self.device(), "rondo: a tensor of ", self.device(), " is not used by a stream of ",
+              stream.device());
+  const void* start = self.storage().data();
+  if (!start) return;
+  int index = self.device().index();
+  // Memory that a tree lends out is no block of the allocator's now: its order is the tree's.
+  rondo_status_release(
+      rondo_memory_record_stream(device(index), const_cast<void*>(start), stream_of(index, stream.id())));
+}
+
 RONDO_TORCH_KERNELS(aten, views, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", rondo_torch::empty_strided);
@@ -115,6 +126,7 @@ RONDO_TORCH_KERNELS(aten, views, m) {
   m.impl("set_.source_Storage_storage_offset", set_storage);
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_", set_nothing);
+  m.impl("record_stream", record_stream);
 }
 
 }  // namespace

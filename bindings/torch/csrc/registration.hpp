@@ -16,12 +16,13 @@ void register_device();
 
 }  // namespace rondo_torch
 
-// Like TORCH_LIBRARY_IMPL(ns, PrivateUse1, m); `id` names the block.
-#define RONDO_TORCH_KERNELS(ns, id, m)                                                                           \
-  static void kernels_of_##id(torch::Library&);                                                                  \
-  static const rondo_torch::Registration registration_of_##id([] {                                               \
-    /* never destroyed: PyTorch's dispatcher may be gone by then */                                              \
-    auto* library = new torch::Library(torch::Library::IMPL, #ns, c10::DispatchKey::PrivateUse1, __FILE__, __LINE__); \
-    kernels_of_##id(*library);                                                                                   \
-  });                                                                                                            \
+// Like TORCH_LIBRARY_IMPL(ns, key, m); `id` names the block.
+#define RONDO_TORCH_KERNELS_OF(ns, key, id, m)                                                            \
+  static void kernels_of_##id(torch::Library&);                                                           \
+  static const rondo_torch::Registration registration_of_##id([] {                                        \
+    /* never destroyed: PyTorch's dispatcher may be gone by then */                                       \
+    auto* library = new torch::Library(torch::Library::IMPL, #ns, c10::DispatchKey::key, __FILE__, __LINE__); \
+    kernels_of_##id(*library);                                                                            \
+  });                                                                                                     \
   static void kernels_of_##id(torch::Library& m)
+#define RONDO_TORCH_KERNELS(ns, id, m) RONDO_TORCH_KERNELS_OF(ns, PrivateUse1, id, m)

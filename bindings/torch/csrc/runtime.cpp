@@ -3,6 +3,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -23,15 +25,24 @@ void write_line(void*, rondo_log_level level, const char* text) {
   if (level == RONDO_LOG_ERROR || level == RONDO_LOG_WARNING) TORCH_WARN("rondo: ", text);
 }
 
+constexpr size_t kStreams = 1024, kPooled = 32;
+
 struct Device {
-  std::once_flag opened;
-  rondo_device* handle = nullptr;
+  std::once_flag once;
+  std::atomic<rondo_device*> handle{nullptr};
   bool runs_inline = false;
-  std::mutex mutex;                     // streams
-  std::mutex gate;                      // see capture_gate
-  std::vector<rondo_stream*> streams;   // by id; [0] is the default one, borrowed
-  std::atomic<size_t> next_pooled{0};
+  std::mutex mutex;  // for a stream more
+  std::mutex gate;   // see capture_gate
+  std::array<std::atomic<rondo_stream*>, kStreams> streams{};  // by id; [0] is the default one, borrowed
+  std::array<std::atomic<bool>, kStreams> foreign{};           // who knows how they run
+  std::atomic<size_t> count{0};
+  struct Pool {
+    std::vector<StreamId> ids;
+    size_t next = 0;
+  } pools[2];  // of priority 0, and of those more urgent
 };
+
+std::atomic<bool> g_open{false}, g_forked{false};
 
 struct World {
   rondo_instance* instance = nullptr;
@@ -58,8 +69,6 @@ World& world() {
   return *one;
 }
 
-constexpr size_t kPooledStreams = 32;
-
 struct Current {
   int device = 0;
   std::array<StreamId, kMaxDevices> streams{};
@@ -73,22 +82,42 @@ Device& at(int index) {
 
 Device& opened(int index) {
   Device& device = at(index);
-  std::call_once(device.opened, [&] {
+  TORCH_CHECK(!g_forked.load(std::memory_order_relaxed),
+              "rondo: Cannot re-initialize rondo in a forked subprocess. To use rondo with multiprocessing, you must use "
+              "the 'spawn' start method");
+  if (device.handle.load(std::memory_order_acquire)) return device;
+  std::call_once(device.once, [&] {
     std::string name = std::string(world().backend) + ":" + std::to_string(index);
     const char* settings = std::getenv("RONDO_TORCH_SETTINGS");
-    check(rondo_device_open(world().instance, name.c_str(), settings, &device.handle));
-    device.runs_inline = (rondo_device_info(device.handle)->capabilities & RONDO_DEVICE_INLINE) != 0;
-    device.streams.push_back(rondo_stream_default(device.handle));
+    rondo_device* handle = nullptr;
+    check(rondo_device_open(world().instance, name.c_str(), settings, &handle));
+    device.runs_inline = (rondo_device_info(handle)->capabilities & RONDO_DEVICE_INLINE) != 0;
+    device.streams[0] = rondo_stream_default(handle);
+    device.count = 1;
+    if (!g_open.exchange(true)) (void)pthread_atfork(nullptr, nullptr, [] { g_forked = true; });
+    device.handle.store(handle, std::memory_order_release);
   });
   return device;
 }
 
-StreamId make_stream(Device& device) {
+// Under the device's mutex.
+StreamId add_stream(Device& device, rondo_stream* stream, bool foreign) {
+  size_t id = device.count.load();
+  TORCH_CHECK(id < kStreams, "rondo: a device has at most ", kStreams, " streams");
+  device.foreign[id] = foreign;
+  device.streams[id] = stream;
+  device.count.store(id + 1, std::memory_order_release);
+  return static_cast<StreamId>(id);
+}
+
+// Under the device's mutex.
+StreamId make_stream(Device& device, int priority) {
+  TORCH_CHECK(device.count.load() < kStreams, "rondo: a device has at most ", kStreams, " streams");
+  rondo_stream_options options = RONDO_STREAM_OPTIONS_INIT;
+  options.priority = priority;
   rondo_stream* stream = nullptr;
-  check(rondo_stream_create(device.handle, nullptr, &stream));
-  std::lock_guard<std::mutex> lock(device.mutex);
-  device.streams.push_back(stream);
-  return static_cast<StreamId>(device.streams.size() - 1);
+  check(rondo_stream_create(device.handle, &options, &stream));
+  return add_stream(device, stream, false);
 }
 
 }  // namespace
@@ -128,7 +157,14 @@ int device_count() noexcept {
 }
 
 rondo_device* device(int index) { return opened(index).handle; }
-bool runs_inline(int index) { return opened(index).runs_inline; }
+bool is_open(int index) noexcept {
+  return index >= 0 && index < device_count() && world().devices[static_cast<size_t>(index)].handle.load();
+}
+bool forked() noexcept { return g_forked.load(std::memory_order_relaxed); }
+bool runs_inline(int index) {
+  Device& device = opened(index);
+  return device.runs_inline && !device.foreign[static_cast<size_t>(current_stream_id(index))];
+}
 
 int index_of(c10::Device device) { return device.index() < 0 ? current_device() : device.index(); }
 
@@ -152,22 +188,42 @@ StreamId exchange_stream_id(int device, StreamId id) {
   return before;
 }
 
-StreamId new_stream_id(int device) { return make_stream(opened(device)); }
-
-StreamId pooled_stream_id(int index) {
+StreamId new_stream_id(int index) {
   Device& device = opened(index);
-  size_t number = device.next_pooled.fetch_add(1);
-  if (number < kPooledStreams) return make_stream(device);
   std::lock_guard<std::mutex> lock(device.mutex);
-  size_t others = device.streams.size() - 1;
-  return static_cast<StreamId>(1 + number % others);
+  return make_stream(device, 0);
+}
+
+StreamId pooled_stream_id(int index, int priority) {
+  Device& device = opened(index);
+  std::lock_guard<std::mutex> lock(device.mutex);
+  auto& pool = device.pools[priority < 0];
+  if (pool.ids.size() < kPooled) {
+    pool.ids.push_back(make_stream(device, priority));
+    return pool.ids.back();
+  }
+  for (size_t tried = 0;; tried++) {
+    StreamId id = pool.ids[pool.next++ % kPooled];
+    if (tried >= kPooled || !capturing(device.streams[static_cast<size_t>(id)])) return id;
+  }
+}
+
+StreamId external_stream_id(int index, rondo_stream* stream) {
+  Device& device = opened(index);
+  TORCH_CHECK(stream && rondo_stream_device(stream) == device.handle, "rondo: that is no stream of device ", index);
+  std::lock_guard<std::mutex> lock(device.mutex);
+  for (size_t i = 0; i < device.count; i++) {
+    if (device.streams[i] == stream) return static_cast<StreamId>(i);
+  }
+  rondo_stream_retain(stream);
+  return add_stream(device, stream, true);
 }
 
 rondo_stream* stream_of(int index, StreamId id) {
   Device& device = opened(index);
-  std::lock_guard<std::mutex> lock(device.mutex);
-  TORCH_CHECK(id >= 0 && static_cast<size_t>(id) < device.streams.size(), "rondo: device ", index, " has no stream ", id);
-  return device.streams[static_cast<size_t>(id)];
+  TORCH_CHECK(id >= 0 && static_cast<size_t>(id) < device.count.load(std::memory_order_acquire), "rondo: device ", index,
+              " has no stream ", id);
+  return device.streams[static_cast<size_t>(id)].load(std::memory_order_relaxed);
 }
 
 rondo_stream* current_stream(int device) { return stream_of(device, current_stream_id(device)); }
@@ -188,11 +244,7 @@ std::mutex& capture_gate(int index) { return at(index).gate; }
 
 void synchronize(int index) {
   Device& device = opened(index);
-  size_t count = 0;
-  {
-    std::lock_guard<std::mutex> lock(device.mutex);
-    count = device.streams.size();
-  }
+  size_t count = device.count.load(std::memory_order_acquire);
   TORCH_CHECK(!capturing(current_stream(index)), "rondo: the device cannot be waited for while the current stream captures");
   for (size_t i = 0; i < count; i++) {
     rondo_stream* stream = stream_of(index, static_cast<StreamId>(i));

@@ -24,9 +24,12 @@ std::string text_of(rondo_status status);
 const char* backend();
 rondo_instance* instance();
 int device_count() noexcept;
-// Throws for an index that is none.
+// Throws for an index that is none, and in a child process of a fork, which has the parent's devices but not its threads.
 rondo_device* device(int index);
-// Its calls have run when they return.
+bool is_open(int index) noexcept;
+// This process is a child that was forked after a device had been opened.
+bool forked() noexcept;
+// Whether calls on the current stream have run when they return.
 bool runs_inline(int index);
 // -1 stands for the current one.
 int index_of(c10::Device device);
@@ -35,12 +38,17 @@ int current_device() noexcept;
 void set_device(int index);
 void set_device_unchecked(int index) noexcept;
 
-// Streams are numbered: 0 is the device's default, others are made on demand and live as long as the process.
+// Streams are numbered: 0 is the device's default; the others come from a pool for each priority, as with other devices,
+// and live as long as the process.
 using StreamId = c10::StreamId;
 StreamId current_stream_id(int device) noexcept;
 StreamId exchange_stream_id(int device, StreamId id);
+// One that is in no pool: nobody else has it.
 StreamId new_stream_id(int device);
-StreamId pooled_stream_id(int device);
+// The next one of the pool that no capture records. Priority 0, or below for what is more urgent.
+StreamId pooled_stream_id(int device, int priority);
+// A stream of Rondo's that somebody else has made, and keeps until the process ends.
+StreamId external_stream_id(int device, rondo_stream* stream);
 rondo_stream* stream_of(int device, StreamId id);
 rondo_stream* current_stream(int device);
 

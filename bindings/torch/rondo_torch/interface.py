@@ -15,7 +15,7 @@ import types
 import torch
 from torch._dynamo import device_interface as stock
 
-from . import _C, __version__, device as _device, graphs, without_device
+from . import _C, __version__, device as _device, graphs, memory as _memory, without_device
 
 DeviceInterface = stock.DeviceInterface
 
@@ -153,7 +153,7 @@ class RondoInterface(GraphInterface):
     set_stream = staticmethod(_device.set_stream)
     get_raw_stream = staticmethod(_C.current_raw_stream)
     synchronize = staticmethod(_device.synchronize)
-    memory_allocated = staticmethod(_device.memory_allocated)
+    memory_allocated = staticmethod(_memory.memory_allocated)
     default_generators = staticmethod(_device.default_generators)
 
     @staticmethod

@@ -383,7 +383,7 @@ class Exceptions(unittest.TestCase):
     def test_work_that_nobody_waits_for(self):
         side = torch.Stream(device=DEVICE)
         with self.assertRaisesRegex(RuntimeError, "lane 1 has work that the stream which began the capture does not "
-                                                  "wait for, node 1 'aten::add.out' last"):
+                                                  "wait for, node 1 'aten::add.Tensor' last"):
             with self.stream, self.graph:
                 y = self.x * 2
                 side.wait_stream(self.stream)
@@ -430,7 +430,7 @@ class Freed(unittest.TestCase):
         del x
         before = y.cpu()
         y.zero_()
-        with self.assertRaisesRegex(RuntimeError, rf"node 0 'aten::mul.out', argument 0: address {address:#x} lies in "
+        with self.assertRaisesRegex(RuntimeError, rf"node 0 'aten::mul.Tensor', argument 0: address {address:#x} lies in "
                                                   r"memory that is gone[\s\S]*nothing ran"):
             graph.replay()
         self.assertEqual(values(y), [0.0] * 8)
@@ -720,11 +720,11 @@ class Dumps(unittest.TestCase):
     def check(self, graph):
         dot = self.dump(graph, "g.dot")
         self.assertTrue(dot.startswith("digraph"))
-        self.assertIn("aten::mul.out", dot)
+        self.assertIn("aten::mul.Tensor", dot)
         nodes = json.loads(self.dump(graph, "g.json"))["nodes"]
-        self.assertEqual([n["name"] for n in nodes], ["aten::mul.out", "aten::relu"])
+        self.assertEqual([n["name"] for n in nodes], ["aten::mul.Tensor", "aten::relu"])
         self.assertRegex(self.dump(graph, "g.txt"),
-                         r"2 nodes[^\n]*\n +0 +kernel +aten::mul.out [^\n]*\n +1 +kernel +aten::relu ")
+                         r"2 nodes[^\n]*\n +0 +kernel +aten::mul.Tensor [^\n]*\n +1 +kernel +aten::relu ")
 
     def work(self):
         return torch.relu(self.x * 2)
