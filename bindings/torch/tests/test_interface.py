@@ -175,7 +175,7 @@ class Members(unittest.TestCase):
     def test_a_device_that_is_not_there(self):
         with self.assertRaisesRegex(RuntimeError, "there is no device 99"):
             RondoInterface.get_device_properties(99)
-        with self.assertRaisesRegex(ValueError, "expected a rondo device, got cpu"):
+        with self.assertRaisesRegex(ValueError, "Expected a rondo device, but got: cpu"):
             RondoInterface.get_device_properties("cpu")
 
     def test_what_kernels_may_use(self):
