@@ -28,6 +28,7 @@ _state = {"variant": None, "names": [], "stock": None, "module": None}
 _SHARED = ("local", "MarkStepBox", "graph_capture_lock")
 _TLS = ("tree_manager_containers", "tree_manager_locks")
 
+_BINDING = "upstream: torch._C:"
 transformed = table.transformed
 
 
@@ -121,7 +122,8 @@ def _trees(load, text):
 
 
 def remove():
-    """Puts PyTorch's own modules back. False where somebody has replaced them since: those stay."""
+    """Puts PyTorch's own modules back. False where somebody has replaced them since: those stay. What was compiled keeps
+    its manager, and so the bindings that torch._C was given stay, too."""
     from . import load
 
     with _lock:
@@ -133,7 +135,9 @@ def remove():
                 return False
             load.swap(stock)
             _state["module"] = _state["stock"] = None
-        left = [name for name in reversed(_state["names"]) if not patches.remove(name)]
-        _state["names"] = left[::-1]
+        bindings = [name for name in _state["names"] if name.startswith(_BINDING)]
+        others = [name for name in _state["names"] if name not in bindings]
+        left = [name for name in reversed(others) if not patches.remove(name)]
+        _state["names"] = bindings + left[::-1]
         _state["variant"] = None
         return not left
