@@ -104,6 +104,37 @@ def _only_sizes(model, graphed, wanted):
     return run
 
 
+def _inner(placeholders):
+    """Inputs of a part of a compiled function that are not the function's own: other parts, or what lies between them, made
+    them for this one, which may write them."""
+    graph = getattr(_compiling, "graph", None)
+    known = graph.cudagraph_info if graph is not None else None
+    names = {placeholder.name for placeholder in known.placeholders} if known is not None else ()
+    return [index for index, placeholder in enumerate(placeholders) if names and placeholder.name not in names]
+
+
+def _place(value):
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+
+
+def _copied(tensor):
+    """The same layout on memory of its own."""
+    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    whole = tensor.as_strided((span,), (1,), tensor.storage_offset())
+    return whole.clone().as_strided(tensor.shape, tensor.stride(), 0)
+
+
+def _off_inputs(model, indices):
+    """The model with no output on the memory of these inputs. Where a recording has a copy of such an input, the model
+    writes the copy, and the tensor that came in, on which the tree would hand out the output, has what was there before."""
+    def run(inputs):
+        places = {place for place in (_place(inputs[index]) for index in indices) if place is not None}
+        outputs = model(inputs)
+        return [_copied(output) if _place(output) in places and output.numel() else output for output in outputs]
+
+    return run
+
+
 def make(model, device_type, static_input_idxs=(), *, device_index, is_backward, is_inference, stack_traces=None,
          constants=(), placeholders=(), mutated_input_idxs=(), skip=None, **_others):
     """The callable of a tree for a compiled function of that device."""
@@ -115,6 +146,8 @@ def make(model, device_type, static_input_idxs=(), *, device_index, is_backward,
         _mutations[name] = (placeholders, tuple(mutated_input_idxs), tuple(static_input_idxs))
     constants = tuple(item for item in constants
                       if isinstance(item, torch.Tensor) and item.device == torch.device(device_type, device_index))
+    inner = _inner(placeholders)
+    model = _off_inputs(model, inner) if inner else model
     graphed = _maker(device_type, device_index)(
         model, name=name, device=device_index, mode=mode, static=tuple(static_input_idxs), mutated=tuple(mutated_input_idxs),
         constants=constants, outputs=len(stack_traces) if stack_traces else None, traces=list(stack_traces or ()), skip=skip,
