@@ -8,13 +8,16 @@ import functools
 import sys
 import threading
 
+import torch
+
 from . import _C, patches
 
 DEVICES = "gates.devices"
 IS_GPU = "gates.is_gpu"
 PARTITION = "gates.should_partition"
 SCALARS = "gates.zero_dim_tensors"
-NAMES = (DEVICES, IS_GPU, PARTITION, SCALARS)
+MOVER = "gates.scalars_on_the_host"
+NAMES = (DEVICES, IS_GPU, PARTITION, SCALARS, MOVER)
 
 # Types that are neither Rondo's own nor attached: type -> a function of the index that gives its flags (_C.GATE_*).
 _types = {}
@@ -120,6 +123,25 @@ def _while_deciding(original):
     return decide
 
 
+def _mover(original):
+    # Moves what is made on the host, and used on one device alone, to that device: what is left in the graphs' way of
+    # scalars on the host is one copy of all of them. The original asks for the one GPU that Triton compiles for.
+    @functools.wraps(original)
+    def move_constructors_to_gpu(graph):
+        from torch._inductor import config
+        from torch._inductor.fx_passes.post_grad import ConstructorMoverPass
+
+        original(graph)
+        if not config.triton.cudagraphs:
+            return
+        found = {value.device.type for node in graph.nodes if isinstance(value := node.meta.get("val"), torch.Tensor)}
+        for device_type in sorted(filter(is_ours, found)):
+            parts = bool(config.graph_partition)  # without them a function that takes host memory is not graphed at all
+            ConstructorMoverPass(device_type, allow_inputs=parts, allow_outputs=parts)(graph)
+
+    return move_constructors_to_gpu
+
+
 def install():
     """Whether the gates are in place; what is missing is in patches.refused."""
     utils, scheduler = "torch._inductor.cudagraph_utils:", "torch._inductor.scheduler:"
@@ -127,6 +149,7 @@ def install():
     patches.install(IS_GPU, scheduler + "BaseSchedulerNode.is_gpu", _is_gpu, parameters=("self",))
     patches.install(PARTITION, scheduler + "Scheduler.should_partition", _while_deciding, parameters=("self", "node"))
     patches.install(SCALARS, scheduler + "Scheduler.update_zero_dim_cpu_tensor", _while_deciding, parameters=("self",))
+    patches.install(MOVER, "torch._inductor.fx_passes.post_grad:move_constructors_to_gpu", _mover, parameters=("graph",))
     return not why_off()
 
 

@@ -246,15 +246,34 @@ def _post_compile(original):
         wanted = bool(graph_kwargs["cudagraphs"])
         if not wanted and graph_kwargs["is_backward"]:
             _tell_backward(self, graph_kwargs)
+        kept = self.fx_kwargs
+        if wanted and choice.trees == "rondo" and _ours_alone(self):
+            self.fx_kwargs = {**kept, "static_input_idxs": _static(self, graph_kwargs)}
         try:
             result = original(self, example_inputs, constants, graph_kwargs)
         finally:
-            _compiling.graph = before
+            _compiling.graph, self.fx_kwargs = before, kept
         if wanted and not graph_kwargs["cudagraphs"] and _ours_alone(self):
             _tell_skip(self)
         return result
 
     return post_compile
+
+
+def _static(graph, graph_kwargs):
+    """Inputs that stay where they are. Inductor takes all that a forward has saved for such; but of the forward's own
+    inputs, which are saved as they are, only those stay that stay for the forward. The others are tensors of the user's,
+    new ones at each step. A backward is told by the object that its forward shares with it."""
+    static = tuple(graph.fx_kwargs.get("static_input_idxs") or ())
+    boxed, known = graph_kwargs.get("boxed_forward_device_index"), graph.cudagraph_info
+    if boxed is None or known is None or graph.fx_kwargs.get("is_inference"):
+        return static
+    names = [placeholder.name for placeholder in known.placeholders]
+    if not graph_kwargs["is_backward"]:
+        boxed.rondo_moving = {name for index, name in enumerate(names) if index not in static}
+        return static
+    moving = getattr(boxed, "rondo_moving", ())
+    return tuple(index for index in static if index >= len(names) or names[index] not in moving)
 
 
 def _tell_backward(graph, graph_kwargs):

@@ -24,13 +24,6 @@ torch.set_num_threads(1)
 GRAPHS = {"triton.cudagraphs": True, "fallback_by_default": True}
 
 
-def still_open(what):
-    """Marks a test that says what shall hold and does not yet: `what` is wrong. Where it comes to hold, the mark has to
-    go: a test that passes in spite of it counts as failed."""
-    assert what
-    return unittest.expectedFailure
-
-
 def tree_function(model, outputs, static=(), mode=0, name="f", mutated=(), constants=(), skip=None, simple=False, traces=None,
                   device=0, **options):
     """A function of a tree over a Python model that takes the list of its inputs, and empties it."""
@@ -101,10 +94,12 @@ class TreeTest(unittest.TestCase):
                 log.propagate, log.disabled = propagate, disabled
 
     def compile(self, function, dynamic=None, generated=False, **options):
-        """generated: with Inductor's own kernels, which takes a C++ compiler's time."""
+        """generated: with Inductor's own kernels, which takes a C++ compiler's time. Options that are None are the
+        configuration's."""
         options = {name.replace("__", "."): value for name, value in options.items()}
+        options = {**GRAPHS, "fallback_by_default": not generated, **options}
         return torch.compile(function, dynamic=dynamic,
-                             options={**GRAPHS, "fallback_by_default": not generated, **options})
+                             options={name: value for name, value in options.items() if value is not None})
 
     def managers(self):
         gc.collect()
