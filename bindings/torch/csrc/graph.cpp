@@ -3,57 +3,13 @@
 // torch.accelerator.Graph on the device: the eight calls over a rondo_graph, which has the states and says what is
 // wrong. What is told here is what PyTorch's callers know by other names, and one thing that a rondo_graph cannot know:
 // that a Python exception has left the block that was to be captured.
-#include <Python.h>
-
 #include "graph.hpp"
 
-#include <pybind11/pybind11.h>
-
+#include "handled.hpp"
 #include "node.hpp"
 #include "runtime.hpp"
 
 namespace rondo_torch {
-
-class HandledException {
- public:
-  HandledException() {
-    if (!Py_IsInitialized()) return;
-    pybind11::gil_scoped_acquire lock;
-    PyObject* type = nullptr;
-    PyErr_GetExcInfo(&type, &value_, &traceback_);
-    Py_XDECREF(type);
-    drop_none(&value_);
-    drop_none(&traceback_);
-  }
-  ~HandledException() {
-    if ((!value_ && !traceback_) || !Py_IsInitialized()) return;
-    pybind11::gil_scoped_acquire lock;
-    Py_XDECREF(value_);
-    Py_XDECREF(traceback_);
-  }
-  HandledException(const HandledException&) = delete;
-  HandledException& operator=(const HandledException&) = delete;
-
-  bool same_as(const HandledException& other) const { return value_ == other.value_ && traceback_ == other.traceback_; }
-  bool any() const { return value_ != nullptr; }
-  // "ValueError: no such thing"
-  std::string text() const {
-    pybind11::gil_scoped_acquire lock;
-    std::string text = Py_TYPE(value_)->tp_name;
-    PyObject* message = PyObject_Str(value_);
-    const char* bytes = message ? PyUnicode_AsUTF8(message) : nullptr;
-    if (bytes && *bytes) text += std::string(": ") + bytes;
-    PyErr_Clear();
-    Py_XDECREF(message);
-    return text;
-  }
-
- private:
-  static void drop_none(PyObject** object) {
-    if (*object == Py_None) Py_CLEAR(*object);
-  }
-  PyObject *value_ = nullptr, *traceback_ = nullptr;
-};
 
 RondoGraphImpl::RondoGraphImpl(const at::GraphImplArgs& args) : keep_(args.keep_graph) {}
 

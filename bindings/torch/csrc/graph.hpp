@@ -10,7 +10,6 @@
 
 namespace rondo_torch {
 
-// The exception that Python is handling: the object, and the traceback that tells how far it has come.
 class HandledException;
 
 class RondoGraphImpl final : public at::GraphImplInterface {

@@ -7,4 +7,6 @@ namespace rondo_torch {
 void bind_upstream(pybind11::module& m);
 // CUDA's graphs as an implementation of GraphImplInterface, and graphs of a type of device that is not the accelerator.
 void bind_contract(pybind11::module& m);
+// An implementation of GraphImplInterface for another package's device over AscendCL.
+void bind_npu(pybind11::module& m);
 }  // namespace rondo_torch

@@ -59,11 +59,12 @@ class Attachment:
 
         default = getattr(interface.GraphOps, name, None)
         mine = getattr(self.ops, name, None)
-        return mine is not None and mine is not default
+        return mine is not None and mine is not default and not getattr(mine, "missing", "")
 
     @property
     def has_own_graph(self):
-        return self.has("create_graph")
+        """Whether graphs are the package's own: where an implementation is registered, too, only by duck typing."""
+        return self.has("create_graph") and (config.cuda == "duck" or not graphs.has_graph_impl(self.device_type))
 
     @property
     def why_no_trees(self):
@@ -135,10 +136,10 @@ class _Bound:
 
 
 @contextlib.contextmanager
-def _capture_own(graph, stream, pool):
+def _capture_own(graph, stream, pool, mode="thread_local"):
     """As torch.cuda.graph does with torch.cuda.CUDAGraph; a capture that fails leaves nothing behind."""
     with stream:
-        graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+        graph.capture_begin(pool=pool, capture_error_mode=mode)
         try:
             yield
         except BaseException:
@@ -154,6 +155,7 @@ def attach(device_type, graph_ops=None):
     """Makes devices of the type subject to Rondo's gates and trees under torch.compile(mode="reduce-overhead").
 
     `graph_ops`: a class or an object; None stands for the GraphOps of the interface that is registered with Dynamo.
+    The device `npu` of an Ascend package then has Rondo's (rondo_torch.npu), where its own interface has none.
     Imports Inductor. Returns the attachment, whose `why_no_trees` says why graphs are skipped, if they are.
     """
     device = torch.device(device_type)
@@ -162,6 +164,11 @@ def attach(device_type, graph_ops=None):
     if device.type in ("rondo", "cuda", "cpu", "meta"):
         why = {"rondo": "it is this package's own", "cuda": "it has PyTorch's path"}
         raise ValueError(f"{device.type} cannot be attached: {why.get(device.type, 'it runs no graphs')}")
+    if device.type == "npu" and graph_ops is None:
+        from . import npu
+
+        if not npu.why_not():
+            npu.install()
     with _lock:
         known = _attached.get(device.type)
         if known is not None and known.given is not graph_ops:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PR-6: what graph trees promise, on every device that has them: rondo, another package's device, and CUDA where it is.
+"""PR-6: what graph trees promise, on every device that has them: rondo, other packages' devices, and CUDA where it is.
 
-PyTorch has room for one such device in a process, so the other package's runs in a process of its own, by duck typing:
-it has graph objects of its own and registers none.
+PyTorch has room for one such device in a process, so each of the others runs in a process of its own. `second` is there
+by duck typing: it has graph objects of its own and registers none. `npu` stands for an Ascend package over the
+simulated libascendcl; what it captures with is NPUGraphImpl, or a graph of its own.
 """
 import contextlib
 import os
@@ -11,11 +12,15 @@ import sys
 import threading
 import unittest
 
-SECOND = os.environ.get("RONDO_TEST_SECOND") == "1"
-if SECOND:
+OTHER = os.environ.get("RONDO_TEST_OTHER")  # another package's device is this process's
+if OTHER == "second":
     import second_device  # before PyTorch: it says that the place is not Rondo's
 
     second = second_device.load()
+elif OTHER == "npu":
+    import npu_device
+
+    npu_device.load()
 
 import torch  # noqa: E402
 
@@ -23,11 +28,19 @@ import rondo_torch.interface  # noqa: E402
 from rondo_torch import upstream  # noqa: E402
 from upstream_models import graphed, two, values  # noqa: E402
 
-if SECOND:
+if OTHER == "npu":
+    from npu_standin import inductor
+
+    from rondo_torch import npu
+
+    inductor.register()
+    npu.install()
+    DEVICES = [("npu", "kept"), ("npu", "duck")]
+elif OTHER == "second":
     from second import inductor
 
     inductor.register()
-    DEVICES = {"second": "duck"}
+    DEVICES = [("second", "duck")]
 
     class _GraphOps(second.GraphOps, rondo_torch.interface.GraphOps):
         """The package's operations, and how one of its graphs captures, as its vendor would write it for the
@@ -45,7 +58,7 @@ if SECOND:
 
     inductor.SecondInterface.GraphOps = _GraphOps
 else:
-    DEVICES = {"rondo": "kept", **({"cuda": "kept"} if torch.cuda.is_available() else {})}
+    DEVICES = [("rondo", "kept"), *([("cuda", "kept")] if torch.cuda.is_available() else [])]
 
 
 def mark():
@@ -274,25 +287,33 @@ class OnDevice:
         self.assertNotEqual(self.manager().cuda_graphs_thread_pool, pool)
 
 
-for _device_type, _variant in DEVICES.items():
-    _name = f"On{_device_type.capitalize()}"
+for _device_type, _variant in DEVICES:
+    _name = f"On{_device_type.capitalize()}{_variant.capitalize()}"
     globals()[_name] = type(_name, (OnDevice, unittest.TestCase), {"device_type": _device_type, "variant": _variant})
 
 
-@unittest.skipIf(SECOND, "the other process is this one")
+@unittest.skipIf(OTHER, "the other process is this one")
 class OnAnotherPackagesDevice(unittest.TestCase):
-    def test_the_same_tests(self):
+    def the_same_tests(self, other, variants):
         if os.environ.get("RONDO_TORCH_DEVICE") == "sim":
             self.skipTest("no device of Rondo's is used there: one run is enough")
         here = os.path.abspath(__file__)
         done = subprocess.run([sys.executable, here], capture_output=True, text=True, check=False,
-                              env=dict(os.environ, RONDO_TEST_SECOND="1", TORCH_DEVICE_BACKEND_AUTOLOAD="0"))
+                              env=dict(os.environ, RONDO_TEST_OTHER=other, TORCH_DEVICE_BACKEND_AUTOLOAD="0"))
         text = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, text[-4000:])
         if "OK (skipped=1)" in text and "Ran 1 test" in text:
-            self.skipTest("the second device cannot be built here")
-        count = len([name for name in dir(OnDevice) if name.startswith("test")])
-        self.assertIn(f"Ran {count + 1} tests", text)  # and this one, skipped
+            self.skipTest(next(line for line in text.splitlines() if line.startswith("not run: ")))
+        each = len([name for name in dir(OnDevice) if name.startswith("test")])
+        mine = len([name for name in dir(type(self)) if name.startswith("test")])
+        self.assertIn(f"Ran {variants * each + mine} tests", text)  # and these, skipped
+        self.assertIn(f"OK (skipped={mine})", text)
+
+    def test_the_same_tests_on_second(self):
+        self.the_same_tests("second", 1)
+
+    def test_the_same_tests_on_npu(self):
+        self.the_same_tests("npu", 2)
 
 
 if __name__ == "__main__":
