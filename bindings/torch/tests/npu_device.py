@@ -50,6 +50,11 @@ class Simulator:
     def alive(self, name):
         return self.control.alive(name.encode())
 
+    def set(self, name, value):
+        """A setting, for what is made from now on."""
+        if self.control.set(name.encode(), value):
+            raise ValueError(name)
+
     def fail(self, name, nth, error):
         """The nth call from now gives the error."""
         if self.control.fail(name.encode(), nth, error):

@@ -280,14 +280,29 @@ class Graphs(unittest.TestCase):
         plain(x).square().sum().backward()
         torch.testing.assert_close(model.weight.grad.cpu(), plain.weight.grad)
 
+    def unsafe_call(self):
+        memset = simulator.library.aclrtMemset
+        memset.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_size_t]
+        return memset(self.x.data_ptr(), 16, 0, 16)
+
+    def test_a_capture_that_the_driver_breaks(self):
+        """As a strict driver does at any call that a mode forbids: the end says which one it was."""
+        simulator.set("STRICT", 1)
+        self.addCleanup(simulator.set, "STRICT", 0)
+        graph = torch.accelerator.Graph()
+        with self.assertRaisesRegex(RuntimeError, r"aclmdlRICaptureEnd.*aclrtMemset answered 107030.*\[507903\]"):
+            with self.stream, graph:
+                _ = self.x * 2
+                self.assertEqual(self.unsafe_call(), 107030)
+        with self.assertRaisesRegex(RuntimeError, "aclrtMemset answered 107030"):
+            graph.replay()
+        self.check(*self.capture())
+
     def test_modes(self):
         """What a mode forbids, to whom: (the capturing thread, another one). ACL's numbers: 0, 0, 1, 2."""
-        library, pointer = simulator.library, ctypes.c_void_p(self.x.data_ptr())
-        library.aclrtMemset.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_size_t]
-
         def unsafe(into):
-            library.aclrtSetDevice(0)
-            into.append(library.aclrtMemset(pointer, 16, 0, 16))
+            simulator.library.aclrtSetDevice(0)
+            into.append(self.unsafe_call())
 
         for mode, want in (("default", [107030, 107030]), ("global", [107030, 107030]), ("thread_local", [107030, 0]),
                            ("relaxed", [0, 0])):
@@ -404,6 +419,17 @@ class Graphs(unittest.TestCase):
             y = self.x + 1
         graph.replay()
         self.assertEqual(y.cpu().tolist(), [2.0] * 4)
+
+    def test_e16_a_replay_inside_a_capture(self):
+        """Drivers do not nest graphs: it is refused by name, and the outer capture comes to nothing."""
+        inner, _ = self.capture()
+        outer = torch.accelerator.Graph()
+        with self.assertRaisesRegex(RuntimeError, "cannot become a part of graph .*drivers do not nest them"):
+            with self.stream, outer:
+                inner.replay()
+        with self.assertRaisesRegex(RuntimeError, "drivers do not nest"):
+            outer.replay()
+        self.check(*self.capture())
 
     def test_a_fork_that_does_not_join(self):
         side, graph = torch.Stream(device="npu"), torch.accelerator.Graph()
