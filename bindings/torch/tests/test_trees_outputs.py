@@ -697,6 +697,7 @@ class Threads(TreeTest):
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_child_process(self):
+        """A child of fork has no device, as with CUDA; its parent's trees go on."""
         f = tree_function(boxed(double), 1)
         x = torch.arange(3.0, device=DEVICE)
         for _ in range(4):
@@ -706,9 +707,9 @@ class Threads(TreeTest):
         if not child:
             status = 1
             try:
-                for _ in range(4):
-                    good = f([x + 1])[0].cpu().equal((torch.arange(3.0) + 1) * 2)
-                status = 0 if good and out.cpu().equal(torch.arange(3.0) * 2) else 2
+                f([x])
+            except RuntimeError as error:
+                status = 0 if "forked subprocess" in str(error) and "spawn" in str(error) else 2
             finally:
                 os._exit(status)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
