@@ -15,6 +15,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace py = pybind11;
@@ -55,9 +56,10 @@ struct Argument {
 
 struct Local {  // how a guard's local variable comes about
   py::object name;
-  enum { kArgument, kRest, kNoKeywords, kObject, kCell } kind;
+  enum { kArgument, kRest, kKeywords, kObject, kCell } kind;
   Py_ssize_t index = 0;  // of an argument; of the rest the first one
   py::object object;
+  std::vector<std::pair<py::object, Py_ssize_t>> named;  // of keywords: name, index
 };
 
 struct Identity {  // what a name has to stand for
@@ -73,7 +75,8 @@ struct Sealed {
 
 struct State {
   py::object body, fallback, self;  // self: none, or the first argument of the body
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments;   // those by name are the last
+  std::vector<py::object> keywords;  // their names
   std::vector<size_t> aliases;  // for each tensor leaf the first leaf that is the same object
   bool own = false;             // the checks here are enough; else the guards are asked
   py::object guards, mode;      // root.check, GlobalStateGuard.check
@@ -142,6 +145,7 @@ bool modes_hold(const State& state) {
   return says_yes(PyObject_CallNoArgs(state.mode.ptr()));
 }
 
+// `count`: of the arguments that have no name.
 py::object local_value(const Local& local, PyObject* const* given, Py_ssize_t count) {
   switch (local.kind) {
     case Local::kArgument: return py::reinterpret_borrow<py::object>(given[local.index]);
@@ -152,7 +156,11 @@ py::object local_value(const Local& local, PyObject* const* given, Py_ssize_t co
       }
       return rest;
     }
-    case Local::kNoKeywords: return py::dict();
+    case Local::kKeywords: {
+      py::dict named;
+      for (const auto& [name, index] : local.named) named[name] = py::reinterpret_borrow<py::object>(given[index]);
+      return named;
+    }
     case Local::kCell: {
       PyObject* content = PyCell_GET(local.object.ptr());
       return content ? py::reinterpret_borrow<py::object>(content) : py::none();
@@ -170,7 +178,26 @@ bool guards_hold(const State& state, PyObject* const* given, Py_ssize_t count) {
   return says_yes(PyObject_CallOneArg(state.guards.ptr(), locals.ptr()));
 }
 
-bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, Reason& reason) {
+// The values in the order of the sealed arguments; null where other ones are given. `room` is used where a call names them
+// in another order.
+PyObject* const* in_order(const State& state, PyObject* const* given, Py_ssize_t count, PyObject* names,
+                          std::vector<PyObject*>& room) {
+  Py_ssize_t wanted = static_cast<Py_ssize_t>(state.keywords.size()), named = names ? PyTuple_GET_SIZE(names) : 0;
+  if (named != wanted || count + named != static_cast<Py_ssize_t>(state.arguments.size())) return nullptr;
+  Py_ssize_t same = 0;
+  while (same < named && PyTuple_GET_ITEM(names, same) == state.keywords[static_cast<size_t>(same)].ptr()) same++;
+  if (same == named) return given;
+  room.assign(given, given + count);
+  for (const py::object& keyword : state.keywords) {
+    Py_ssize_t i = 0;
+    while (i < named && PyUnicode_Compare(PyTuple_GET_ITEM(names, i), keyword.ptr())) i++;
+    if (i == named) return nullptr;
+    room.push_back(given[count + i]);
+  }
+  return room.data();
+}
+
+bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, PyObject* names, Reason& reason) {
   reason = kRetired;
   if (state.retired) return false;
   reason = kHooks;
@@ -178,8 +205,9 @@ bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, Rea
     if (PyDict_GET_SIZE(hooks.ptr())) return false;
   }
   reason = kArguments;
-  if (count != static_cast<Py_ssize_t>(state.arguments.size())) return false;
-  thread_local std::vector<PyObject*> tensors;
+  thread_local std::vector<PyObject*> tensors, room;
+  given = in_order(state, given, count, names, room);
+  if (!given) return false;
   tensors.clear();
   if (!arguments_hold(state.arguments, given, reason, tensors)) return false;
   reason = kAliasing;
@@ -199,7 +227,7 @@ PyObject* sealed_call(PyObject* object, PyObject* const* given, size_t flags, Py
   Reason reason = kArguments;
   bool holds = false;
   try {
-    holds = !(keywords && PyTuple_GET_SIZE(keywords)) && all_holds(state, given, count, reason);
+    holds = all_holds(state, given, count, keywords, reason);
   } catch (py::error_already_set& error) {
     error.restore();
     PyErr_Clear();
@@ -210,10 +238,10 @@ PyObject* sealed_call(PyObject* object, PyObject* const* given, size_t flags, Py
     return PyObject_Vectorcall(state.fallback.ptr(), given, flags, keywords);
   }
   state.calls++;
-  if (!state.self) return PyObject_Vectorcall(state.body.ptr(), given, static_cast<size_t>(count), nullptr);
+  if (!state.self) return PyObject_Vectorcall(state.body.ptr(), given, static_cast<size_t>(count), keywords);
   std::vector<PyObject*> all{state.self.ptr()};
-  all.insert(all.end(), given, given + count);
-  return PyObject_Vectorcall(state.body.ptr(), all.data(), all.size(), nullptr);
+  all.insert(all.end(), given, given + state.arguments.size());
+  return PyObject_Vectorcall(state.body.ptr(), all.data(), static_cast<size_t>(count) + 1, keywords);
 }
 
 // ------------------------------------------------------------------------------------------------------------- making
@@ -255,13 +283,21 @@ Local local_of(const py::tuple& described) {
   Local local;
   local.name = described[0];
   const std::string kind = described[1].cast<std::string>();
-  local.kind = kind == "argument"      ? Local::kArgument
-               : kind == "rest"        ? Local::kRest
-               : kind == "no keywords" ? Local::kNoKeywords
-               : kind == "cell"        ? Local::kCell
-                                       : Local::kObject;
-  if (local.kind == Local::kArgument || local.kind == Local::kRest) local.index = described[2].cast<Py_ssize_t>();
-  else local.object = described[2];
+  local.kind = kind == "argument"   ? Local::kArgument
+               : kind == "rest"     ? Local::kRest
+               : kind == "keywords" ? Local::kKeywords
+               : kind == "cell"     ? Local::kCell
+                                    : Local::kObject;
+  if (local.kind == Local::kKeywords) {
+    for (py::handle entry : described[2]) {
+      py::tuple parts = py::reinterpret_borrow<py::tuple>(entry);
+      local.named.emplace_back(parts[0], parts[1].cast<Py_ssize_t>());
+    }
+  } else if (local.kind == Local::kArgument || local.kind == Local::kRest) {
+    local.index = described[2].cast<Py_ssize_t>();
+  } else {
+    local.object = described[2];
+  }
   return local;
 }
 
@@ -271,6 +307,7 @@ py::object make_sealed(const py::dict& what) {
   auto state = std::make_unique<State>();
   py::tuple examples = what["examples"];
   for (py::handle example : examples) state->arguments.push_back(argument_of(example));
+  for (py::handle name : what["keywords"]) state->keywords.push_back(py::reinterpret_borrow<py::object>(name));
   std::vector<PyObject*> tensors;
   tensors_of(state->arguments, PySequence_Fast_ITEMS(examples.ptr()), tensors);
   for (PyObject* tensor : tensors) {

@@ -9,6 +9,7 @@ function, which recompiles or raises as it always does; nothing is guessed.
 import functools
 import inspect
 import itertools
+import sys
 import threading
 import weakref
 
@@ -52,11 +53,12 @@ class _Frame:
             raise SealError(f"{compiled!r} is not what torch.compile returns for a function, a method or a module")
         self.function, self.code = function, function.__code__
 
-    def locals(self, arguments):
-        """(name, kind, value): what Sealed makes a guard's local variables of."""
+    def locals(self, arguments, keywords):
+        """(name, kind, value): what Sealed makes a guard's local variables of. Keywords count on after the arguments."""
         code, function = self.code, self.function
         names = code.co_varnames[:code.co_argcount]
         found, given = [], len(arguments)
+        named = {name: given + index for index, name in enumerate(keywords)}
         if self.self is not None:
             found.append((names[0], "object", self.self))
             names = names[1:]
@@ -64,13 +66,20 @@ class _Frame:
         for index, name in enumerate(names):
             if index < given:
                 found.append((name, "argument", index))
+            elif name in named and index + (self.self is not None) >= code.co_posonlyargcount:
+                found.append((name, "argument", named.pop(name)))
             elif name in defaults:
                 found.append((name, "object", defaults[name]))
             else:
                 raise SealError(f"{function.__qualname__}: the examples have no argument '{name}'")
         at = code.co_argcount
         for name in code.co_varnames[at:at + code.co_kwonlyargcount]:
-            found.append((name, "object", (function.__kwdefaults__ or {})[name]))
+            if name in named:
+                found.append((name, "argument", named.pop(name)))
+            elif name in (function.__kwdefaults__ or {}):
+                found.append((name, "object", function.__kwdefaults__[name]))
+            else:
+                raise SealError(f"{function.__qualname__}: the examples have no argument '{name}'")
         at += code.co_kwonlyargcount
         if code.co_flags & inspect.CO_VARARGS:
             found.append((code.co_varnames[at], "rest", min(len(names), given)))
@@ -78,7 +87,9 @@ class _Frame:
         elif given > len(names):
             raise SealError(f"{function.__qualname__} takes {len(names)} arguments, the examples are {given}")
         if code.co_flags & inspect.CO_VARKEYWORDS:
-            found.append((code.co_varnames[at], "no keywords", None))
+            found.append((code.co_varnames[at], "keywords", tuple(named.items())))
+        elif named:
+            raise SealError(f"{function.__qualname__} takes no argument '{next(iter(named))}' by name")
         found.extend((name, "cell", cell) for name, cell in zip(code.co_freevars, function.__closure__ or ()))
         return found
 
@@ -90,17 +101,19 @@ class _Frame:
         return [getattr(self.module, name) for name in _HOOKS] + [getattr(general, name) for name in _GLOBAL_HOOKS]
 
 
-def _values(described, arguments):
-    kinds = {"argument": lambda v: arguments[v], "rest": lambda v: tuple(arguments[v:]), "no keywords": lambda v: {},
+def _values(described, arguments, keywords):
+    every = (*arguments, *keywords.values())
+    kinds = {"argument": lambda v: every[v], "rest": lambda v: tuple(arguments[v:]),
+             "keywords": lambda v: {name: every[index] for name, index in v},
              "cell": lambda v: v.cell_contents, "object": lambda v: v}
     return {name: kinds[kind](value) for name, kind, value in described}
 
 
-def _entry_for(frame, described, arguments):
+def _entry_for(frame, described, arguments, keywords):
     """Dynamo's cache entry that serves these arguments."""
     from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 
-    values = _values(described, arguments)
+    values = _values(described, arguments, keywords)
     for entry in _debug_get_cache_entry_list(frame.code):
         if entry.guard_manager.check(values):
             return entry
@@ -250,10 +263,10 @@ def _body(frame, entry, name, core, graph):
     return made, tuple(renamed.values())
 
 
-def _run(compiled, examples, times):
+def _run(compiled, examples, keywords, times):
     for _ in range(times):
         torch.compiler.cudagraph_mark_step_begin()
-        compiled(*examples)
+        compiled(*examples, **keywords)
 
 
 def _direct(graph):
@@ -263,18 +276,19 @@ def _direct(graph):
     return call
 
 
-def seal(compiled, examples, *, warmups=3):
+def seal(compiled, examples=(), keywords=None, *, warmups=3):
     """Seals what torch.compile made of a function, a method or a module for these arguments.
 
-    `compiled` is what torch.compile returned; `examples` the arguments (a tuple, or one tensor), of the shapes, strides,
-    data types and devices that calls will have. It is called `warmups` times, so that it is compiled, warmed up and
-    recorded; tensors that the function changes are changed.
+    `compiled` is what torch.compile returned; `examples` the arguments (a tuple, or one tensor) and `keywords` those that
+    are given by name (a dict), of the shapes, strides, data types and devices that calls will have. It is called
+    `warmups` times, so that it is compiled, warmed up and recorded; tensors that the function changes are changed.
 
-    Returns a callable of the same positional arguments. A call whose arguments, modes (grad, autocast, inference, default
+    Returns a callable of the same arguments, those by name in any order. A call whose arguments, modes (grad, autocast, inference, default
     device and data type, torch function and dispatch modes), hooks or guards are not what they were goes to `compiled`:
     it recompiles or raises. rondo_torch.seal_info() counts such calls by reason. SealError: it cannot be sealed, and why.
     """
     arguments = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
+    keywords = {sys.intern(name): value for name, value in (keywords or {}).items()}
     frame = _Frame(compiled)
     busy = [hooks for hooks in frame.hooks() if hooks]
     if busy:
@@ -282,15 +296,15 @@ def seal(compiled, examples, *, warmups=3):
                         "compile a function that calls the module")
     if frame.module is not None and "forward" in vars(frame.module) and frame.self is frame.module:
         raise SealError(f"{type(frame.module).__name__} has a forward of its own on the object")
-    described = frame.locals(arguments)
-    _run(compiled, arguments, warmups)
-    entry = _entry_for(frame, described, arguments)
+    described = frame.locals(arguments, keywords)
+    _run(compiled, arguments, keywords, warmups)
+    entry = _entry_for(frame, described, arguments, keywords)
     name = _compiled_name(entry, frame)
     spy = _Spy(frame.function.__globals__[name])
     with _probing:
         body, names = _body(frame, entry, name, spy, None)
         torch.compiler.cudagraph_mark_step_begin()
-        body(*(() if frame.self is None else (frame.self,)), *arguments)
+        body(*(() if frame.self is None else (frame.self,)), *arguments, **keywords)
     for word in names:
         del frame.function.__globals__[word]
     graph, core = spy.graph(), spy.function
@@ -303,7 +317,7 @@ def seal(compiled, examples, *, warmups=3):
     if frame.self is None and frame.module is None:
         identities = _own_checks(root, described, frame.function.__globals__)
     sealed = _C.make_sealed({
-        "examples": arguments, "body": body, "fallback": compiled, "self": frame.self, "guards": root.check,
+        "examples": (*arguments, *keywords.values()), "keywords": tuple(keywords), "body": body, "fallback": compiled, "self": frame.self, "guards": root.check,
         "own": identities is not None, "identities": identities or [],
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),
         "device_module": vars(torch.utils._device),

@@ -20,6 +20,10 @@ def scaled(x, k=3):
     return x * SCALE * k
 
 
+def mixed(x, y, *, scale=1, **others):
+    return x * scale - y, {name: value + 1 for name, value in others.items()}
+
+
 def product(a, b):
     return {"product": a @ b, "sum": [a.sum(), None, 7]}
 
@@ -64,12 +68,12 @@ class Sealing(unittest.TestCase):
         self.assertEqual(got["sum"][1:], [None, 7])
         self.assertEqual(self.left(sealed), {})
 
-    def check_left(self, reason, *arguments, compiled=None, examples=None, sealed=None):
+    def check_left(self, reason, *arguments, compiled=None, examples=None, sealed=None, **keywords):
         """Leaves the sealed callable for that reason, with the right values."""
         compiled = compiled or torch.compile(add_all, mode="reduce-overhead")
         sealed = sealed or rondo_torch.seal(compiled, examples or tensors(2))
         before = dict(self.left(sealed))
-        got = sealed(*arguments)
+        got = sealed(*arguments, **keywords)
         self.assertEqual(self.left(sealed), {**before, reason: before.get(reason, 0) + 1})
         return got
 
@@ -115,10 +119,39 @@ class Sealing(unittest.TestCase):
         self.same(self.check_left("arguments", *ys), add_all(*[y.cpu() for y in ys]))
 
     def test_keywords(self):
+        """Arguments by name are checked as the others are, in whatever order a call names them."""
+        x, y = tensors(2)
+        sealed = rondo_torch.seal(torch.compile(mixed), (x,), {"y": y, "scale": 3, "extra": x})
+        want = mixed(x.cpu(), y=y.cpu(), scale=3, extra=x.cpu())
+        self.same(sealed(x, y=y, scale=3, extra=x), want)
+        self.same(sealed(x, **{"".join(("ex", "tra")): x, "scale": 3, "y": y}), want)
+        self.assertEqual(seal_info(sealed)["calls"], 2)
+        self.assertEqual(self.left(sealed), {})
+        for reason, change in (
+                ("arguments", {"scale": 4}), ("tensor", {"y": y.double()}), ("aliasing", {"extra": y}),
+                ("arguments", {"other": 1})):
+            with self.subTest(change):
+                given = {"y": y, "scale": 3, "extra": x, **change}
+                self.same(self.check_left(reason, x, sealed=sealed, **given),
+                          mixed(x.cpu(), **{k: v.cpu() if isinstance(v, torch.Tensor) else v for k, v in given.items()}))
+        self.same(self.check_left("arguments", x, y, sealed=sealed), mixed(x.cpu(), y.cpu()))
+        self.same(self.check_left("arguments", x, y, sealed=sealed, scale=3, extra=x), want)
+        with self.assertRaisesRegex(TypeError, "missing 1 required"):
+            sealed(x)
+
+    def test_keywords_of_a_module(self):
+        """By name alone, to a module; and one with a default that is not given."""
+        net, x = Net().to(DEVICE), torch.rand(5, 4, device=DEVICE)
+        with torch.no_grad():
+            sealed = rondo_torch.seal(torch.compile(net), keywords={"x": x})
+            self.same(sealed(x=x + 1), net(x + 1))
+            self.assertEqual(seal_info(sealed)["calls"], 1)
+            self.same(self.check_left("arguments", x, sealed=sealed), net(x))
         x = tensors(1)[0]
         sealed = rondo_torch.seal(torch.compile(scaled), (x, 3))
-        self.same(sealed(x, k=4), x.cpu() * SCALE * 4)
-        self.assertEqual(self.left(sealed), {"arguments": 1})
+        self.same(self.check_left("arguments", x, sealed=sealed, k=4), x.cpu() * SCALE * 4)
+        with self.assertRaisesRegex(rondo_torch.SealError, "takes no argument 'z' by name"):
+            rondo_torch.seal(torch.compile(scaled), (x,), {"z": 1})
 
     def test_a_number(self):
         x = tensors(1)[0]

@@ -35,6 +35,11 @@ def writes(x, y):
     return x + y
 
 
+def parts(x, y):
+    z = ((x * 2).cpu() + 1).to(x.device)
+    return z * y, x - 1
+
+
 def sizes(x):
     return torch.cat([x, x])[: x.shape[0]] * x.shape[0]
 
@@ -47,7 +52,9 @@ FUNCTIONS = {
     "number": (lambda x: (x.sum(), 7, None, x * 3), 1),
     "nothing": (lambda x: x.view(2, 2), 1),
     "sizes": (sizes, 1),
+    "parts": (parts, 2),
 }
+GENERATED = ("parts",)  # with kernels that write in place what another part has made
 TRAINED = {"cube": lambda x: x * x * x, "two": lambda x: (torch.sin(x), x * 2)}
 
 
@@ -172,7 +179,7 @@ class Program:
 class Programs(TreeTest):
     def test_programs(self):
         state = State()
-        self.pairs = {name: (function, self.compile(function, dynamic=name == "sizes"))
+        self.pairs = {name: (function, self.compile(function, dynamic=name == "sizes", generated=name in GENERATED))
                       for name, function in [*((n, f) for n, (f, _) in FUNCTIONS.items()), *TRAINED.items()]}
         on = State().to(DEVICE)
         self.pairs["module"] = (state, self.compile(on))
