@@ -4,8 +4,10 @@
 #include "tree_host.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <cstring>
@@ -299,21 +301,51 @@ rondo_status call_model(Host* host, const Model* model, void** inputs, uint32_t 
   return status;
 }
 
-at::Generator cpu_generator() { return at::detail::getDefaultCPUGenerator(); }
+// ------------------------------------------------------------------------------------------------- random numbers
 
-// A recording that failed has drawn numbers on the host that the call draws again.
-void restore_random(Host* host) {
-  PyObject* state = std::exchange(host->random, nullptr);
-  if (!state) return;
-  try {
-    at::Generator generator = cpu_generator();
-    std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_state(THPVariable_Unpack(state));
-  } catch (...) {
-    TORCH_WARN("rondo: the CPU generator's state could not be brought back after a recording that failed");
-  }
-  Py_DECREF(state);
+void note_generator(PyObject* noted, at::Generator generator) {
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  auto state = pybind11::reinterpret_steal<pybind11::object>(THPVariable_Wrap(at::Tensor(generator.get_state())));
+  auto of = pybind11::reinterpret_steal<pybind11::object>(THPGenerator_Wrap(generator));
+  if (!state || !of || PyList_Append(noted, pybind11::make_tuple(of, state).ptr())) throw pybind11::error_already_set();
 }
+
+// The states of the host's generator and the device's, which the model's next run in this call finds again.
+void note_random(Host* host) {
+  if (!host->random) {
+    host->random = PyList_New(0);
+    if (!host->random) throw pybind11::error_already_set();
+    note_generator(host->random, at::detail::getDefaultCPUGenerator());
+    try {
+      note_generator(host->random, at::globalContext().defaultGenerator(host->where));
+    } catch (const c10::Error&) {  // another package's device may have none
+    }
+  }
+}
+
+// Those that a model is given.
+void note_random_of(Host* host, void* const* inputs, uint32_t count) {
+  for (uint32_t i = 0; i < count && host->random; i++) {
+    auto* input = static_cast<PyObject*>(inputs[i]);
+    if (input && THPGenerator_Check(input)) note_generator(host->random, reinterpret_cast<THPGenerator*>(input)->cdata);
+  }
+}
+
+// A warm-up before a recording, or a recording that failed, has drawn numbers that the call draws again.
+void restore_random(Host* host) {
+  for (Py_ssize_t i = 0; host->random && i < PyList_GET_SIZE(host->random); i++) {
+    PyObject* pair = PyList_GET_ITEM(host->random, i);
+    try {
+      at::Generator generator = reinterpret_cast<THPGenerator*>(PyTuple_GET_ITEM(pair, 0))->cdata;
+      std::lock_guard<std::mutex> lock(generator.mutex());
+      generator.set_state(THPVariable_Unpack(PyTuple_GET_ITEM(pair, 1)));
+    } catch (...) {
+      TORCH_WARN("rondo: a generator's state could not be brought back after a run whose numbers nobody has seen");
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------- the run
 
 rondo_status host_run(void* user, const rondo_tree_run_context* context, void** inputs, uint32_t input_count,
                       void** outputs, uint32_t output_count) {
@@ -329,7 +361,8 @@ rondo_status host_run(void* user, const rondo_tree_run_context* context, void** 
     bool direct = context->phase == RONDO_TREE_DIRECT;
     // Others may come into the tree while a model runs outside of it.
     bool leaves = direct && !pool_before && host->lock && host->lock->mine();
-    if (direct) restore_random(host);
+    if (direct && !pool_before) restore_random(host);
+    if (context->phase == RONDO_TREE_WARMUP) note_random_of(host, inputs, input_count);
     rondo_status ran = direct ? RONDO_OK : environment.enter(host, context->stream);
     host->in_pool = pool_before || !direct;
     host->running = model;
@@ -361,12 +394,9 @@ rondo_status host_enter(void* user, rondo_tree_phase phase, void* stream) {
   try {
     // From here on the allocator has what is alive: who ends a storage frees its block.
     host->forget_outputs();
-    Py_CLEAR(host->random);
-    if (phase != RONDO_TREE_RECORD) return RONDO_OK;
-    at::Generator generator = cpu_generator();
-    std::lock_guard<std::mutex> lock(generator.mutex());
-    host->random = THPVariable_Wrap(at::Tensor(generator.get_state()));
-    PyErr_Clear();
+    // One call both warms up and records on the simple path: its numbers are those of the replay.
+    restore_random(host);
+    note_random(host);
     return RONDO_OK;
   } catch (...) {
     return status_of_exception();

@@ -625,6 +625,8 @@ class Options(TreeTest):
         self.assertEqual(self.recordings(), 1)
 
     def test_rng_non_trees(self):
+        self.check_draws(triton__cudagraph_trees=False)
+        torch._dynamo.reset()
         f = self.compile(lambda x: x + torch.rand(4, device=DEVICE), triton__cudagraph_trees=False)
         seen = set()
         f(ones(4))
@@ -633,9 +635,9 @@ class Options(TreeTest):
             seen.add(tuple(tuple(f(ones(4)).cpu().tolist()) for _ in range(3)))
         self.assertEqual(len(seen), 1)
 
-    def test_rng_trees(self):
-        """Warm-up, recording and replay draw as eager code does, one draw a call."""
-        f = self.compile(lambda x: x + torch.rand(4, device=DEVICE), fallback_random=True)
+    def check_draws(self, **options):
+        """One draw a call, as eager code does: by a warm-up, a recording, both of one call, and a replay."""
+        f = self.compile(lambda x: x + torch.rand(4, device=DEVICE), fallback_random=True, **options)
         torch.manual_seed(5)
         got = [f(ones(4)).cpu() for _ in range(5)]
         torch.manual_seed(5)
@@ -643,6 +645,10 @@ class Options(TreeTest):
         for a, b in zip(got, want):
             self.same(a, b)
         self.assertEqual(len({tuple(t.tolist()) for t in got}), 5)
+        self.assertEqual(self.recordings(), 1)
+
+    def test_rng_trees(self):
+        self.check_draws()
 
     def test_multinomial(self):
         weights = torch.tensor([0.0, 10, 3, 0]).to(DEVICE)

@@ -573,6 +573,19 @@ class Ends(TreeTest):
         for got, want in zip(run(DEVICE), run("cpu")):
             self.same(got, want)
 
+    def test_random_numbers_of_a_generator_that_is_given(self):
+        """One draw a call, also of the call that warms up and records."""
+        x, generator = torch.zeros(4, device=DEVICE), torch.Generator(DEVICE)
+        for simple in (False, True):
+            f = tree_function(boxed(lambda x, g: x + torch.rand(4, device=DEVICE, generator=g)), 1, simple=simple)
+            generator.manual_seed(7)
+            got = [f([x, generator])[0].cpu() for _ in range(4)]
+            generator.manual_seed(7)
+            for one in got:
+                self.same(one, torch.rand(4, device=DEVICE, generator=generator))
+            self.assertEqual(self.info("recordings"), 1)
+            del f
+
     def test_wrong_number_of_outputs(self):
         f = tree_function(boxed(lambda x: (x, x + 1)), 5)
         x = torch.ones(2, device=DEVICE)
