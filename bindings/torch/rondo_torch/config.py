@@ -18,9 +18,13 @@ class _Config(types.ModuleType):
         if name in _CHOICES and value not in _CHOICES[name][1]:
             raise ValueError(f"rondo_torch.config.{name} is one of {', '.join(_CHOICES[name][1])}, not {value!r}")
         super().__setattr__(name, value)
-        inductor = sys.modules.get(f"{__package__}.inductor")
-        if name in _CHOICES and inductor is not None:
-            inductor.install()  # what is compiled from now on has the manager that was chosen
+        upstream = sys.modules.get(f"{__package__}.upstream")
+        if name == "trees" and value != "upstream" and getattr(upstream, "installed", bool)():
+            upstream.remove()  # it lies over what else is installed
+        for user in ("inductor", "attach") if name in _CHOICES else ():
+            module = sys.modules.get(f"{__package__}.{user}")
+            if module is not None:
+                module.install()  # what is compiled from now on has the manager that was chosen
 
 
 _module = sys.modules[__name__]

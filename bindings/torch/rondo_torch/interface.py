@@ -257,6 +257,13 @@ def register():
     return True
 
 
+def is_default(member):
+    """Whether a member of an interface is the base's, which only stands for one."""
+    plain, name = getattr(member, "__func__", member), getattr(member, "__name__", "")
+    known = [getattr(base, name, None) for base in (DeviceInterface, GraphInterface)]
+    return any(getattr(one, "__func__", one) is plain for one in known)
+
+
 def interface_of(device_type):
     """The registered interface of a type of device, or None."""
     if device_type == "rondo":
@@ -272,12 +279,17 @@ def is_graph_capture_supported(device_type):
     has a path of its own beside the registry, so it can."""
     interface = interface_of(device_type)
     says = getattr(interface, "is_graph_capture_supported", None)
-    if says is not None and getattr(says, "__func__", None) is not _default_capability:
+    if says is not None and not is_default(says):
         return bool(says())
     return device_type == "cuda" or graphs.has_graph_impl(device_type)
+
+
+def default_graph_ops():
+    """The classes whose operations only stand for a device's own: this package's, and PyTorch's where there is one."""
+    return (_GraphOps, *((DeviceInterface.GraphOps,) if hasattr(DeviceInterface, "GraphOps") else ()))
 
 
 def graph_ops_of(device_type):
     """The graph operations of a type of device, or None where its interface has none of its own."""
     ops = getattr(interface_of(device_type), "GraphOps", None)
-    return None if ops is None or ops is _GraphOps or ops is getattr(DeviceInterface, "GraphOps", None) else ops
+    return None if ops is None or ops in default_graph_ops() else ops

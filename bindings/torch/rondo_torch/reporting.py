@@ -3,7 +3,7 @@
 import json as _json
 import sys
 
-from . import _C, patches
+from . import _C, patches, without_device
 
 
 def _skips():
@@ -15,20 +15,36 @@ def _managers():
     return _C.tree_managers()
 
 
+def _attached():
+    """Type -> why its graphs are skipped, or ""."""
+    attach = sys.modules.get(__package__ + ".attach")
+    return {name: attach.attached(name).why_no_trees for name in attach.attached_types()} if attach else {}
+
+
+def _name(manager):
+    # Of who sees storages through weak references: that is slower than being told by them.
+    return f"{manager.type}:{manager.device}" + ("" if manager.type == "rondo" else " (attached: storages are watched)")
+
+
 def report(json=False):
-    """Text, or with json=True what it says as Python data: {"device", "trees", "skips", "gates", "patches", "refused"}."""
+    """Text, or with json=True what it says as Python data: {"device", "attached", "trees", "skips", "gates", "patches",
+    "refused"}."""
     if json:
         return {
-            "device": _C.backend(),
-            "trees": [dict(manager.info(), report=_json.loads(manager.report(json=True))) for manager in _managers()],
+            "device": None if without_device else _C.backend(),
+            "attached": _attached(),
+            "trees": [dict(manager.info(), type=manager.type, report=_json.loads(manager.report(json=True)))
+                      for manager in _managers()],
             "skips": _skips(),
             "gates": _json.loads(_C.gates_report(json=True)),
             "patches": list(patches.installed()),
             "refused": dict(patches.refused),
         }
-    lines = [f"rondo_torch on '{_C.backend()}'"]
+    lines = [f"rondo_torch without a device of its own: {without_device}" if without_device
+             else f"rondo_torch on '{_C.backend()}'"]
+    lines += [f"attached: {name}{', without trees: ' if why else ''}{why}" for name, why in _attached().items()]
     for manager in _managers():
-        lines += ["", f"trees of rondo:{manager.device}, user thread {manager.context}", manager.report().rstrip()]
+        lines += ["", f"trees of {_name(manager)}, user thread {manager.context}", manager.report().rstrip()]
     if not _managers():
         lines += ["", "no trees: nothing was compiled with mode=\"reduce-overhead\", or nothing of it is left"]
     skips = _skips()

@@ -140,6 +140,10 @@ def make(model, device_type, static_input_idxs=(), *, device_index, is_backward,
     """The callable of a tree for a compiled function of that device."""
     from torch._inductor import config
 
+    attachment = gates.attachment(device_type)
+    if attachment is not None and attachment.why_no_trees:  # it passed gates that do not know of this
+        _say(1, f"'{device_type}' is called directly from now on: {attachment.why_no_trees}")
+        return model
     mode = BACKWARD_MODE if is_backward else INFERENCE if is_inference else FORWARD
     name = _name(mode, stack_traces)
     if mutated_input_idxs:

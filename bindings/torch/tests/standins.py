@@ -4,6 +4,8 @@ and state of their sources.
 
 PyTorch has room for one such device in a process, so a test that uses one has its module as its first import.
 """
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -41,8 +43,15 @@ def _run(*words):
         raise RuntimeError(f"{' '.join(words)}\n{done.stdout}")
 
 
+@contextlib.contextmanager
+def _alone(folder):
+    """Of several processes one builds, the others wait for it."""
+    with open(folder + ".lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def _build(folder, source, prefix, module, definitions):
-    """Two processes may build at once: the one that is done first is kept."""
     package = os.path.basename(source)
     made = tempfile.mkdtemp(prefix=f"{package}-", dir=os.path.dirname(folder))
     try:
@@ -58,9 +67,6 @@ def _build(folder, source, prefix, module, definitions):
                 os.symlink(os.path.join(source, package, name), os.path.join(made, "package", package, name))
         os.rename(os.path.join(made, f"{module}.so"), os.path.join(made, "package", package, f"{module}.so"))
         os.rename(made, folder)
-    except OSError:
-        if not os.path.isdir(folder):
-            raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -84,6 +90,7 @@ def build(name, prefix, module, definitions=None):
     """Puts the package `name` on the path of modules: its sources lie in the folder of that name."""
     source, definitions = os.path.join(TESTS, name), definitions or {}
     folder = _folder(source, definitions)
-    if not os.path.isdir(folder):
-        _build(folder, source, prefix, module, definitions)
+    with _alone(folder):
+        if not os.path.isdir(folder):
+            _build(folder, source, prefix, module, definitions)
     sys.path.insert(0, os.path.join(folder, "package"))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another vendor's device attached to Rondo's trees: a second device, which uses nothing of Rondo, in this process."""
 import os
+import subprocess
+import sys
 import unittest
 from unittest import mock
 
@@ -15,6 +17,7 @@ second = second_device.load()
 import torch  # noqa: E402
 
 import rondo_torch  # noqa: E402
+import test_pages  # noqa: E402
 from rondo_torch import graphs, interface  # noqa: E402
 from rondo_torch.attach import Attachment, attached, attached_types  # noqa: E402
 from second import inductor  # noqa: E402
@@ -256,6 +259,22 @@ class Captures(unittest.TestCase):
             y = self.x * 2
         self.assertEqual(calls, [(self.stream, self.pool, "thread_local")])
         self.replayed(graph, y)
+
+
+class Page(unittest.TestCase):
+    """The Python of docs/vendor.md as it is printed, each block in a process of its own."""
+
+    def test_blocks_run(self):
+        found = test_pages.blocks("docs/vendor.md")
+        self.assertGreaterEqual(len(found), 2)
+        path = os.pathsep.join([os.path.dirname(os.path.dirname(second.__file__)), *filter(None, sys.path)])
+        environment = dict(os.environ, PYTHONPATH=path, RONDO_TORCH_DEVICE="none")
+        running = [subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    text=True, env=environment) for text in found]
+        for number, process in enumerate(running):
+            with self.subTest(block=number):
+                said = process.communicate()[0]
+                self.assertEqual(process.returncode, 0, said)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ Importing this imports neither Dynamo nor Inductor; installing does.
 """
 import importlib
 import importlib.util
+import sys
 import threading
 
 import torch
@@ -40,7 +41,7 @@ def installed():
 def install(variant=None):
     """Puts the device-neutral modules in place. True when they are. Raises Moved, and has changed nothing, where
     PyTorch's text is not what the table knows."""
-    variant = variant or config.cuda
+    variant = variant or _chosen()
     with _lock:
         if _state["variant"] == variant:
             return True
@@ -55,6 +56,12 @@ def install(variant=None):
             remove()
             raise
         return True
+
+
+def _chosen():
+    """As it is configured; where an attached device has graphs of its own, each device makes its graphs."""
+    attach = sys.modules.get("rondo_torch.attach")
+    return "duck" if attach is not None and attach.captures_by_itself() else config.cuda
 
 
 def _install(variant, texts):

@@ -48,10 +48,30 @@ _HELPERS = '''
 
         device_type = _graph_device_type(*where)
         operations = _graph_device_interface(device_type).GraphOps
-        if operations.graph_pool_handle is not DeviceInterface.GraphOps.graph_pool_handle:
+        needed = (
+            "graph_pool_handle",
+            "begin_allocate_current_thread_to_pool",
+            "end_allocate_to_pool",
+            "release_pool",
+            "get_checkpoint_state",
+            "set_checkpoint_pool_state",
+            "check_pool_live_allocations",
+            "raw_delete",
+        )
+        missing = [
+            name
+            for name in needed
+            if getattr(operations, name) is getattr(DeviceInterface.GraphOps, name)
+        ]
+        if not missing:
             return None
+        lacks = (
+            "interface has no GraphOps"
+            if len(missing) == len(needed)
+            else f"GraphOps has no {', '.join(missing)}"
+        )
         return (
-            f"skipping cudagraphs due to {device_type}: its interface has no GraphOps, "
+            f"skipping cudagraphs due to {device_type}: its {lacks}, "
             "which graph trees need"
         )
 

@@ -4,7 +4,9 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -16,12 +18,12 @@ namespace {
 thread_local int t_device = 0;
 thread_local std::array<c10::StreamId, kDevices> t_streams{};
 
-std::mutex g_mutex;
+std::mutex g_streams_mutex;
 c10::StreamId g_next = 1;
 std::map<std::pair<int, c10::StreamId>, std::shared_ptr<Recording>> g_recordings;
 
 std::shared_ptr<Recording> recording_of(int device, c10::StreamId stream) {
-  std::lock_guard<std::mutex> lock(g_mutex);
+  std::lock_guard<std::mutex> lock(g_streams_mutex);
   auto found = g_recordings.find({device, stream});
   return found == g_recordings.end() ? nullptr : found->second;
 }
@@ -37,7 +39,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return c10::Stream(c10::Stream::UNSAFE, {kType, static_cast<c10::DeviceIndex>(index_of(device))}, id);
   }
   static c10::Stream fresh(c10::Device device) {
-    std::lock_guard<std::mutex> lock(g_mutex);
+    std::lock_guard<std::mutex> lock(g_streams_mutex);
     return stream(device, g_next++);
   }
   c10::DeviceType type() const override { return kType; }
@@ -101,6 +103,12 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     set_current_device(index);
     return before;
   }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
+    c10::DataPtr memory = allocate(storage.device().index(), bytes);
+    if (memory.get() && storage.data()) std::memcpy(memory.get(), storage.data(), std::min(bytes, storage.nbytes()));
+    storage.set_data_ptr_noswap(std::move(memory));
+    storage.set_nbytes(bytes);
+  }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
     c10::DeviceIndex before = getCurrentDevice();
     if (index >= 0) set_current_device(index);
@@ -112,7 +120,7 @@ struct Registered {
   Registered() {
     c10::register_privateuse1_backend("second");
     at::RegisterPrivateUse1HooksInterface(new Hooks);
-    c10::SetAllocator(kType, memory());
+    register_memory();
   }
 } g_registered;
 
@@ -128,14 +136,14 @@ c10::StreamId current_stream(int device) { return t_streams.at(static_cast<size_
 std::shared_ptr<Recording> recording(int device) { return recording_of(device, current_stream(device)); }
 
 void record(int device, c10::StreamId stream, std::shared_ptr<Recording> into) {
-  std::lock_guard<std::mutex> lock(g_mutex);
+  std::lock_guard<std::mutex> lock(g_streams_mutex);
   auto& now = g_recordings[{device, stream}];
   TORCH_CHECK(!now || now == into, "second: the stream captures already");
   now = std::move(into);
 }
 
 void stop_recording(const std::shared_ptr<Recording>& which) {
-  std::lock_guard<std::mutex> lock(g_mutex);
+  std::lock_guard<std::mutex> lock(g_streams_mutex);
   std::erase_if(g_recordings, [&](auto& one) { return one.second == which; });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph object of the device, and what Python sees.
+// The graph object of the device, and what Python sees. It is in PyTorch's registry of graphs only if a test asks.
+#include <ATen/core/GraphImplInterface.h>
 #include <pybind11/stl.h>
 
 #include "second.hpp"
@@ -75,6 +76,31 @@ class Graph {
   std::string mode_;
 };
 
+class GraphImpl final : public at::GraphImplInterface {
+ public:
+  void capture_begin(PoolId pool, at::GraphCaptureMode mode) override {
+    bool given = pool.first || pool.second;
+    graph_.capture_begin(given ? std::optional(pool) : std::nullopt,
+                         mode == at::GraphCaptureMode::ThreadLocal ? "thread_local" : "global");
+  }
+  void capture_end() override { graph_.capture_end(); }
+  void instantiate() override {}
+  void replay() override { graph_.replay(); }
+  void reset() override { graph_.reset(); }
+  PoolId pool() const override { return graph_.pool(); }
+  void enable_debug_mode() override {}
+  void debug_dump(const std::string&) override {}
+
+ private:
+  Graph graph_;
+};
+
+void register_graph_impl() {
+  at::GraphImplRegistry()->Register(c10::DeviceTypeName(kType, false), [](const at::GraphImplArgs&) {
+    return std::unique_ptr<at::GraphImplInterface>(std::make_unique<GraphImpl>());
+  });
+}
+
 }  // namespace
 }  // namespace second
 
@@ -93,6 +119,7 @@ PYBIND11_MODULE(_second, m) {
   m.def("current_device", &second::current_device);
   m.def("set_device", &second::set_current_device);
   m.def("device_count", [] { return second::kDevices; });
+  m.def("register_graph_impl", &second::register_graph_impl);
   m.def("counts", [] { return py::make_tuple(second::g_captures, second::g_replays); });
   second::bind_memory(m);
 }

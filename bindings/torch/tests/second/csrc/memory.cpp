@@ -2,6 +2,8 @@
 //
 // Blocks of whole multiples of 512 bytes, kept when they are freed and never split. Each belongs to a pool; {0, 0} is
 // the device's own.
+#include <ATen/core/CachingHostAllocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StorageImpl.h>
 #include <pybind11/stl.h>
@@ -37,7 +39,7 @@ struct Diversion {
 };
 using PoolKey = std::pair<int, PoolId>;
 
-std::recursive_mutex g_mutex;
+std::recursive_mutex g_blocks_mutex;
 std::map<char*, Block>& blocks() {
   static auto* all = new std::map<char*, Block>;
   return *all;
@@ -57,7 +59,7 @@ PoolId route(int device) {
 
 void free_block(void* pointer) {
   if (!pointer) return;
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   Block& block = blocks().at(static_cast<char*>(pointer));
   TORCH_INTERNAL_ASSERT(block.live, "second: a block is freed twice");
   block.live = false;
@@ -68,7 +70,7 @@ void free_block(void* pointer) {
 void nothing(void*) {}
 
 void begin(Diversion diversion) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   for (const Diversion& one : g_diversions) {
     TORCH_CHECK(one.device != diversion.device || one.pool != diversion.pool, "second: already recording to the pool");
   }
@@ -92,7 +94,7 @@ void each_of(int device, PoolId pool, Function function) {
 }
 
 std::shared_ptr<Checkpoint> get_checkpoint(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   TORCH_CHECK(g_uses.count({device, pool}), "second: there is no such pool");
   auto state = std::make_shared<Checkpoint>(Checkpoint{device, pool, {}});
   each_of(device, pool, [&](char* pointer, Block& block) { state->live[pointer] = block.live; });
@@ -101,7 +103,7 @@ std::shared_ptr<Checkpoint> get_checkpoint(int device, PoolId pool) {
 
 void set_checkpoint(int device, const std::shared_ptr<Checkpoint>& state, const std::vector<uint64_t>& stale,
                     const std::vector<uint64_t>& live) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   TORCH_CHECK(device == state->device, "second: the checkpoint is another device's");
   std::set<void*> created;
   each_of(device, state->pool, [&](char* pointer, Block& block) {
@@ -123,7 +125,7 @@ void set_checkpoint(int device, const std::shared_ptr<Checkpoint>& state, const 
 }
 
 bool check_live(int device, PoolId pool, const std::set<uint64_t>& expected) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   std::set<uint64_t> found;
   each_of(device, pool, [&](char* pointer, Block& block) {
     if (block.live) found.insert(reinterpret_cast<uint64_t>(pointer));
@@ -132,7 +134,7 @@ bool check_live(int device, PoolId pool, const std::set<uint64_t>& expected) {
 }
 
 py::list snapshot() {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   py::list segments;
   for (auto& [pointer, block] : blocks()) {
     py::dict inside, segment;
@@ -154,7 +156,7 @@ struct Memory final : c10::DeviceAllocator {
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {
-    Lock lock(g_mutex);
+    Lock lock(g_blocks_mutex);
     std::erase_if(blocks(), [](auto& one) {
       bool gone = !one.second.live && one.second.pool == PoolId{0, 0};
       if (gone) std::free(one.first);
@@ -167,7 +169,35 @@ struct Memory final : c10::DeviceAllocator {
   void resetPeakStats(c10::DeviceIndex) override {}
 };
 
+// All of the host's memory is as good as pinned. PyTorch's graphs want such an allocator of each device.
+struct HostMemory final : at::HostAllocator {
+  c10::DataPtr allocate(size_t bytes) override { return c10::GetCPUAllocator()->allocate(bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+  bool record_event(void*, void*, c10::Stream) override { return true; }
+  void empty_cache() override {}
+  at::HostStats get_stats() override { return {}; }
+  void reset_accumulated_stats() override {}
+  void reset_peak_stats() override {}
+};
+
+// Storages of the device are of a class of the package's own, as large packages have them.
+struct OwnStorage final : c10::StorageImpl {
+  using c10::StorageImpl::StorageImpl;
+};
+
+c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_size_t tag, c10::SymInt bytes,
+                                                  c10::DataPtr data, c10::Allocator* allocator, bool resizable) {
+  if (!data.get() && bytes.expect_int()) data = allocator->allocate(static_cast<size_t>(bytes.expect_int()));
+  return c10::make_intrusive<OwnStorage>(tag, std::move(bytes), std::move(data), allocator, resizable);
+}
+
 }  // namespace
+
+void register_memory() {
+  c10::SetAllocator(kType, memory());
+  c10::SetStorageImplCreate(kType, &make_storage);
+  at::setHostAllocator(kType, new HostMemory);
+}
 
 c10::Allocator* memory() {
   static auto* one = new Memory;
@@ -178,7 +208,7 @@ c10::DataPtr allocate(int device, size_t bytes) {
   c10::Device where(kType, static_cast<c10::DeviceIndex>(device));
   if (!bytes) return {nullptr, nullptr, &free_block, where};
   size_t size = (bytes + 511) / 512 * 512;
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   PoolId pool = route(device);
   char* found = nullptr;
   each_of(device, pool, [&](char* pointer, Block& block) {
@@ -199,12 +229,12 @@ void begin_capture_pool(const std::shared_ptr<Recording>& capture) {
 }
 
 void end_pool(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   g_diversions.remove_if([&](const Diversion& one) { return one.device == device && one.pool == pool; });
 }
 
 void release_pool(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   int& uses = g_uses.at({device, pool});
   TORCH_CHECK(uses > 0, "second: the pool was released");
   if (--uses) return;
@@ -229,8 +259,11 @@ void bind_memory(py::module& m) {
   m.def("check_pool_live_allocations", &check_live);
   m.def("raw_delete", [](uint64_t pointer) { free_block(reinterpret_cast<void*>(pointer)); });
   m.def("memory_snapshot", &snapshot);
+  m.def("has_own_storage", [](uint64_t storage) {
+    return dynamic_cast<OwnStorage*>(reinterpret_cast<c10::StorageImpl*>(storage)) != nullptr;
+  });
   m.def("live_blocks", [](int device) {
-    Lock lock(g_mutex);
+    Lock lock(g_blocks_mutex);
     return std::count_if(blocks().begin(), blocks().end(),
                          [&](auto& one) { return one.second.device == device && one.second.live; });
   });

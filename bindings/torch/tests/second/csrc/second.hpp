@@ -36,6 +36,7 @@ void enqueue(int device, std::function<void()> call);
 void refuse(int device, const std::string& what);
 
 c10::Allocator* memory();
+void register_memory();
 c10::DataPtr allocate(int device, size_t bytes);
 // Which allocations go to the pool: of a thread, or of a capture.
 void begin_thread_pool(int device, PoolId pool);

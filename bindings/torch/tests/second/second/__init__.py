@@ -8,7 +8,7 @@ import torch
 torch.utils.rename_privateuse1_backend("second")
 
 from . import _second  # noqa: E402  (it registers allocator, guard, hooks and operators)
-from ._second import Graph, counts, live_blocks  # noqa: E402, F401
+from ._second import Graph, counts, has_own_storage, live_blocks, register_graph_impl  # noqa: E402, F401
 
 
 class device:
