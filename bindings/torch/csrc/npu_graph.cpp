@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "handled.hpp"
 #include "runtime.hpp"
@@ -44,7 +45,7 @@ class Ascend {
   }
   rondo_stream* stream(int index, void* native) {
     std::lock_guard<std::mutex> lock(mutex_);
-    rondo_stream*& known = streams_[native];
+    rondo_stream*& known = streams_[{index, native}];
     if (!known) check(rondo_stream_wrap(opened(index), native, &known));
     return known;
   }
@@ -64,7 +65,7 @@ class Ascend {
   std::mutex mutex_;
   rondo_instance* instance_ = nullptr;
   std::map<int, rondo_device*> devices_;
-  std::map<void*, rondo_stream*> streams_;
+  std::map<std::pair<int, void*>, rondo_stream*> streams_;
 };
 
 // What the package is asked, by the names of rondo_torch.npu. Never let go, since graphs end late.

@@ -217,6 +217,16 @@ class Graphs(unittest.TestCase):
             y = torch.relu(self.x * 2 - 3)
         return graph, y
 
+    def given_back(self, pool):
+        """Nothing is allocated from the pool any more, and the graph has given back its use of it."""
+        with self.stream:
+            kept = torch.ones(4, device="npu")
+        torch.accelerator.synchronize()
+        self.assertTrue(npu.GraphOps.check_pool_live_allocations(0, pool, set()))
+        with self.assertRaisesRegex(RuntimeError, "the pool was released"):
+            npu.GraphOps.release_pool(0, pool)
+        del kept
+
     def check(self, graph, y, stream=contextlib.nullcontext()):
         for value in (5.0, 1.0):
             self.x.fill_(value)
@@ -341,9 +351,9 @@ class Graphs(unittest.TestCase):
         graph.replay()
         self.assertEqual(simulator.alive("models"), before + 1)
         graph.reset()
+        del y
         self.assertEqual(simulator.alive("models"), before)
-        with self.assertRaisesRegex(RuntimeError, "the pool was released"):
-            npu.GraphOps.release_pool(0, pool)
+        self.given_back(pool)
         for call in (graph.replay, graph.pool, graph.instantiate, lambda: graph.debug_dump("x.json")):
             with self.assertRaisesRegex(RuntimeError, "without a preceding successful capture"):
                 call()
@@ -407,7 +417,8 @@ class Graphs(unittest.TestCase):
             self.assertEqual(y.cpu().tolist(), [2 * value + 1 + 6 * value] * 4)
 
     def test_an_illegal_call_is_reported_by_name(self):
-        graph = torch.accelerator.Graph()
+        pool = torch.npu.graph_pool_handle()
+        graph = torch.accelerator.Graph(pool=pool)
         with self.assertRaisesRegex(RuntimeError, r"aclrtSynchronizeStream.*captured.*\[107027\]"):
             with self.stream, graph:
                 (self.x * 2).sum().item()
@@ -415,6 +426,8 @@ class Graphs(unittest.TestCase):
                                                   "left the capture .*aclrtSynchronizeStream.*107027"):
             graph.replay()
         self.assertFalse(self.stream.is_capturing())
+        self.given_back(pool)
+        graph.graph_pool = None
         with self.stream, graph:  # nothing of it is left
             y = self.x + 1
         graph.replay()
@@ -432,15 +445,17 @@ class Graphs(unittest.TestCase):
         self.check(*self.capture())
 
     def test_a_fork_that_does_not_join(self):
-        side, graph = torch.Stream(device="npu"), torch.accelerator.Graph()
+        side, pool = torch.Stream(device="npu"), torch.npu.graph_pool_handle()
+        graph = torch.accelerator.Graph(pool=pool)
         gc.collect()
         before = simulator.alive("models")
         with self.assertRaisesRegex(RuntimeError, r"aclmdlRICaptureEnd.*\[107025\]"):
             with self.stream, graph:
                 side.wait_stream(self.stream)
                 with side:
-                    _ = self.x + 1
+                    self.x.add_(1)
         self.assertEqual(simulator.alive("models"), before)
+        self.given_back(pool)
         with self.assertRaisesRegex(RuntimeError, "107025"):
             graph.replay()
         self.check(*self.capture())
@@ -451,18 +466,19 @@ class Graphs(unittest.TestCase):
         simulator.fail("aclmdlRICaptureBegin", 1, 207005)
         with self.assertRaisesRegex(RuntimeError, r"aclmdlRICaptureBegin.*\[207005\]"):
             with self.stream, graph:
-                _ = self.x + 1
-        with self.assertRaisesRegex(RuntimeError, "the pool was released"):
-            npu.GraphOps.release_pool(0, pool)  # the graph has given back its use
+                self.x.add_(1)
+        self.given_back(pool)
         self.check(*self.capture())
 
     def test_the_loss_of_a_graph_that_captures(self):
-        graph = torch.accelerator.Graph()
+        pool = torch.npu.graph_pool_handle()
+        graph = torch.accelerator.Graph(pool=pool)
         with self.stream:
             graph.capture_begin()
-            _ = self.x * 2
+            self.x.mul_(2)
             del graph
             self.assertFalse(self.stream.is_capturing())
+        self.given_back(pool)
         self.check(*self.capture())
 
 
