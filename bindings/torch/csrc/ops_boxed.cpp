@@ -386,8 +386,7 @@ void run_on_host(const c10::OperatorHandle& op, const Facts& facts, Stack* stack
 }
 
 // New results get memory of the device's, and what is enqueued writes to it.
-void enqueue_new(const c10::OperatorHandle& op, Gathering& g, const Inferred& answer, const Results& r, Stack* stack) {
-  size_t count = op.schema().arguments().size(), begin = stack->size() - count;
+Stack new_results(Gathering& g, const Inferred& answer, const Results& r, const Stack& stack, size_t begin) {
   Stack out;
   BoxedNode& node = *g.node;
   auto make = [&](const at::Tensor& shape) {
@@ -400,7 +399,7 @@ void enqueue_new(const c10::OperatorHandle& op, Gathering& g, const Inferred& an
   for (size_t i = 0; i < r.given.size(); i++) {
     const auto& result = answer.results[i];
     if (r.given[i] >= 0) {
-      out.push_back((*stack)[begin + static_cast<size_t>(r.given[i])]);
+      out.push_back(stack[begin + static_cast<size_t>(r.given[i])]);
     } else if (result.list) {
       c10::List<at::Tensor> list;
       for (const auto& shape : result.tensors) list.push_back(make(shape));
@@ -409,8 +408,7 @@ void enqueue_new(const c10::OperatorHandle& op, Gathering& g, const Inferred& an
       out.emplace_back(make(result.tensors[0]));
     }
   }
-  torch::jit::drop(*stack, count);
-  for (auto& value : out) stack->push_back(std::move(value));
+  return out;
 }
 
 void enqueue_node(Gathering& g) {
@@ -429,12 +427,11 @@ const char* why_on_host(const Facts& facts) {
   return facts.depends ? "what it gives depends on data" : nullptr;
 }
 
-// What the operator gives are arguments: they take the arguments' place on the stack.
-void give_back(const c10::FunctionSchema& schema, const Results& r, Stack* stack, size_t begin) {
+// What the operator gives are arguments.
+Stack given_results(const Results& r, const Stack& stack, size_t begin) {
   Stack out;
-  for (int64_t i : r.given) out.push_back((*stack)[begin + static_cast<size_t>(i)]);
-  torch::jit::drop(*stack, schema.arguments().size());
-  for (auto& value : out) stack->push_back(std::move(value));
+  for (int64_t i : r.given) out.push_back(stack[begin + static_cast<size_t>(i)]);
+  return out;
 }
 
 void run_here(const c10::OperatorHandle& op, const Facts& facts, Stack* stack, size_t begin, int device) {
@@ -461,14 +458,15 @@ void run_here(const c10::OperatorHandle& op, const Facts& facts, Stack* stack, s
   }
   if (!r.all_given && !answer) answer = infer(op, *stack);
   if (!r.all_given && !answer->known) return run_on_host(op, facts, stack, answer->why);
-  const c10::IValue given = generator >= 0 ? (*stack)[begin + static_cast<size_t>(generator)] : c10::IValue();
-  if (r.all_given) {
-    give_back(op.schema(), r, stack, begin);
-  } else {
-    enqueue_new(op, g, *answer, r, stack);
+  Stack out = r.all_given ? given_results(r, *stack, begin) : new_results(g, *answer, r, *stack, begin);
+  if (generator >= 0) {
+    auto argument = static_cast<size_t>(generator);
+    add_seed(g, argument, (*stack)[begin + argument]);
   }
-  if (generator >= 0) add_seed(g, static_cast<size_t>(generator), given);
   enqueue_node(g);
+  // Only now: an argument that nobody else has is there until the call that reads it is enqueued.
+  torch::jit::drop(*stack, op.schema().arguments().size());
+  for (auto& value : out) stack->push_back(std::move(value));
 }
 
 }  // namespace

@@ -40,6 +40,19 @@ class Capture(unittest.TestCase):
         graph.replay()
         self.assertEqual(values(out), [6.0] * 4)
 
+    def test_an_argument_lives_until_its_call_is_recorded(self):
+        """A convolution copies what has another layout, and nobody else has the copies."""
+        x, weight = [t.to(memory_format=torch.channels_last) for t in (torch.rand(1, 2, 4, 4), torch.rand(3, 2, 3, 3))]
+        on, kernel = x.to(DEVICE), weight.to(DEVICE)
+        torch.accelerator.synchronize()
+        graph, y = capture(lambda: torch.conv2d(on * 2, kernel))
+        for i in range(3):
+            on.copy_(x + i)
+            torch.accelerator.synchronize()
+            graph.replay()
+            torch.accelerator.synchronize()
+            torch.testing.assert_close(y.cpu(), torch.conv2d((x + i) * 2, weight))
+
     def test_replays_see_new_contents_and_write_the_same_memory(self):
         x = torch.ones(4, device=DEVICE)
         weight = torch.randn(4, 4)
