@@ -7,6 +7,7 @@ What the manager has to say comes out of PyTorch's own logs, counters and warnin
 """
 import functools
 import inspect
+import operator
 import os
 import re
 import threading
@@ -235,8 +236,10 @@ def _init(original):
 
     @functools.wraps(original)
     def __init__(self, *arguments, **options):
-        wanted = bool(signature.bind(self, *arguments, **options).arguments["cudagraphs"])
+        given = signature.bind(self, *arguments, **options).arguments
+        wanted = bool(given["cudagraphs"])
         original(self, *arguments, **options)
+        self.rondo_views = _views(given["gm"].graph) if wanted else {}  # a cached graph has them, too
         if wanted and self.disabled_cudagraphs_reason and _ours_alone(self):
             _skip_was_counted(self.disabled_cudagraphs_reason)
 
@@ -264,17 +267,35 @@ def _post_compile(original):
     return post_compile
 
 
+def _views(graph):
+    """Name of an output -> name of the input whose memory it may lie on, through operators that make views."""
+    found = {}
+    for output in graph.find_nodes(op="output"):
+        for value in torch.utils._pytree.tree_leaves(output.args):
+            node = value
+            while isinstance(node, torch.fx.Node) and node.op == "call_function" and node.args:
+                getitem = node.target is operator.getitem
+                if not (getitem or getattr(node.target, "is_view", False) or node.target is torch.ops.aten.reshape.default):
+                    break
+                node = node.args[0]
+            if isinstance(node, torch.fx.Node) and node.op == "placeholder":
+                found[value.name] = node.name
+    return found
+
+
 def _static(graph, graph_kwargs):
     """Inputs that stay where they are. Inductor takes all that a forward has saved for such; but of the forward's own
-    inputs, which are saved as they are, only those stay that stay for the forward. The others are tensors of the user's,
-    new ones at each step. A backward is told by the object that its forward shares with it."""
+    inputs, saved as they are or through views, only those stay that stay for the forward. The others are tensors of the
+    user's, new ones at each step. A backward is told by the object that its forward shares with it."""
     static = tuple(graph.fx_kwargs.get("static_input_idxs") or ())
     boxed, known = graph_kwargs.get("boxed_forward_device_index"), graph.cudagraph_info
     if boxed is None or known is None or graph.fx_kwargs.get("is_inference"):
         return static
     names = [placeholder.name for placeholder in known.placeholders]
     if not graph_kwargs["is_backward"]:
-        boxed.rondo_moving = {name for index, name in enumerate(names) if index not in static}
+        moving = {name for index, name in enumerate(names) if index not in static}
+        views = getattr(graph, "rondo_views", {})
+        boxed.rondo_moving = moving | {name for name, root in views.items() if root in moving}
         return static
     moving = getattr(boxed, "rondo_moving", ())
     return tuple(index for index in static if index >= len(names) or names[index] not in moving)
@@ -419,7 +440,7 @@ def install():
         post, trees = "torch._inductor.output_code:CompiledFxGraph.", "torch._inductor.cudagraph_trees:"
         patches.install(POST_COMPILE, post + "post_compile", _post_compile,
                         parameters=("self", "example_inputs", "constants", "graph_kwargs"))
-        patches.install(SKIPS, post + "__init__", _init, parameters=("self", "cudagraphs", "disabled_cudagraphs_reason"))
+        patches.install(SKIPS, post + "__init__", _init, parameters=("self", "gm", "cudagraphs", "disabled_cudagraphs_reason"))
         patches.install(BACKWARD, trees + "get_manager", _get_manager, parameters=("device_index", "create_if_none_exists"))
         patches.install(RESET_TREES, trees + "reset_cudagraph_trees", _and_reset)
         patches.install(RESET, "torch._dynamo:reset", _and_reset)

@@ -76,6 +76,33 @@ class Steps(TreeTest):
         backward = next(function for function in self.functions() if function["mode"] == 2)
         self.assertIn(backward["copies"], (0, 4 * 2))  # all bound; or the batch and the gradient at each replay
 
+    def test_recurrent(self):
+        """LSTM and GRU, eager and graphed. Their backward is given a view of the batch."""
+        for kind in (torch.nn.LSTM, torch.nn.GRU):
+            torch.manual_seed(0)
+            want_model = kind(4, 6)
+            got_model = copy.deepcopy(want_model).to(DEVICE)
+            kept = [torch.randn(3, 2, 4) for _ in range(5)]
+
+            def step(model, function, x):
+                model.zero_grad()
+                out, state = function(x.requires_grad_())
+                state = state if isinstance(state, tuple) else (state,)
+                (out.square().sum() + sum(part.sum() for part in state)).backward()
+                return [out, *state, x.grad, *(parameter.grad for parameter in model.parameters())]
+
+            with self.subTest(kind.__name__), torch._dynamo.config.patch(allow_rnn=True):
+                compiled = self.compile(got_model)
+                moved = [x.to(DEVICE) for x in kept]
+                for i, x in enumerate(kept):
+                    want = [part.detach().clone() for part in step(want_model, want_model, x.clone())]
+                    for got in (step(got_model, got_model, x.to(DEVICE)), step(got_model, compiled, moved[i])):
+                        for a, b in zip(got, want):
+                            self.same(a, b)
+                    del got, a
+                self.assertEqual((self.info("recordings"), self.skips()), (2, 0))
+            torch._dynamo.reset()
+
     def test_forward_generation(self):
         """Two forwards, one backward: no step ends before it."""
         f = self.compile(lambda x: x * x)
