@@ -476,6 +476,38 @@ class Recomputed(TreeTest):
             self.same(x.grad, kept)
             del out, drawn
 
+    def test_recomputed_by_name(self):
+        """Random operators that Inductor calls by name are drawn again in the backward, between the graphs, with the
+        numbers that eager code has."""
+        weights = torch.arange(1.0, 9.0, device=DEVICE)
+
+        def dropout(x):
+            return torch.nn.functional.dropout(x.sin(), 0.5).cos()
+
+        def multinomial(x):
+            return (x.sin() * torch.multinomial(weights, 8, True)).cos()
+        for inner, options in ((dropout, {"fallback_random": True}), (multinomial, {}),
+                               (dropout, {"fallback_random": True, "graph_partition": False})):
+            def function(x, inner=inner):
+                return torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False)
+            runs = []
+            for call in (function, self.compile(function, **options)):
+                torch.manual_seed(3)
+                runs.append([])
+                for i in range(4):
+                    x = torch.linspace(-1, 1, 8, device=DEVICE).requires_grad_()
+                    y = call(x)
+                    y.sum().backward()
+                    runs[-1].append((y.detach().cpu(), x.grad.cpu()))
+                    del y
+            with self.subTest(inner.__name__, **options):
+                for (y, grad), (want, want_grad) in zip(runs[1], runs[0]):
+                    self.same(y, want)
+                    self.same(grad, want_grad)
+                self.assertEqual(len({tuple(y.tolist()) for y, _ in runs[0]}), 4)
+                self.assertEqual(self.skips() > 0, "graph_partition" in options)
+            torch._dynamo.reset()
+
     def test_dropout(self):
         torch.manual_seed(0)
         f = self.compile(lambda x: torch.nn.functional.dropout(x, 0.5), generated=True)

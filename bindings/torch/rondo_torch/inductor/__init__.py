@@ -10,7 +10,7 @@ import types
 import warnings
 
 from .. import config, patches
-from . import hooks
+from . import hooks, rng_state
 
 # What Inductor asks of `torch.rondo`; install() sets them. Inductor registers by itself what it finds there, without
 # the pass that keys its caches, unless one is missing: so one stays None, and what install() registers stays.
@@ -67,6 +67,7 @@ def install():
     with _lock:
         if not _state.registered:
             hooks.install()
+            rng_state.install()
             _register()
             _state.registered = True
         _others()
