@@ -7,6 +7,7 @@
 #include <structmember.h>
 #include <torch/csrc/Exceptions.h>
 
+#include <atomic>
 #include <unordered_set>
 #include <utility>
 
@@ -24,8 +25,11 @@ struct Binding {
   uint32_t id = 0;
 };
 
+std::atomic<uint64_t> g_next_function{1};
+
 // What the function is, the same for all its trees.
 struct Spec {
+  const uint64_t number = g_next_function.fetch_add(1);
   PyObject* callable = nullptr;
   PyObject* constants = nullptr;  // a tuple of tensors
   PyObject* adapter = nullptr;    // of another package's device
@@ -206,6 +210,7 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
       host->sweep();
       host->out_before = host->out.size();
       host->taker = self->spec->name.c_str();
+      host->taker_number = self->spec->number;
     }
     PyObject* foreign = self->spec->adapter ? foreign_stream(self->spec->adapter) : nullptr;
     void* stream = foreign ? static_cast<void*>(foreign) : current_stream(manager.device);
@@ -221,6 +226,7 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
       host->poison(host->out_before);
       host->out_before = 0;
       host->taker = "?";
+      host->taker_number = 0;
       if (host->random) Py_CLEAR(host->random);
     }
     if (!status) {

@@ -209,11 +209,13 @@ void* host_retain(void* user, void* tensor) { return Py_XNewRef(static_cast<PyOb
 // An output that is only kept to be handed out again is over with its last reference outside.
 void host_release(void* user, void** tensors, uint32_t count) {
   Host* host = host_of(user);
+  bool last = false;  // of one that may be an output, or hold one
   for (uint32_t i = 0; i < count; i++) {
     auto* object = static_cast<PyObject*>(std::exchange(tensors[i], nullptr));
+    last = last || (object && Py_REFCNT(object) <= 2);
     Py_XDECREF(object);
   }
-  host->sweep();
+  if (last) host->sweep();
 }
 
 struct Environment {

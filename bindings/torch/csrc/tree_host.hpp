@@ -8,6 +8,7 @@
 #pragma once
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/util/DimVector.h>
 #include <rondo/rondo.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -68,16 +69,18 @@ struct Kept;
 // A tensor object that is handed out again when it is provably dead: an output of a replay that costs nothing.
 struct Cached {
   PyObject* object = nullptr;
-  c10::StorageImpl* storage = nullptr;  // alive with the object
+  const c10::TensorImpl* tensor = nullptr;  // as it was made: the object may have another one by now
+  c10::StorageImpl* storage = nullptr;      // alive with the object
   Claim* claim = nullptr;
-  bool out = false, poisoned = false;
+  bool out = false, poisoned = false, inference = false;
   Kept* kept = nullptr;
+  uint64_t text_taker = 0;  // whose its memory was the last time, as the storage says; most often it is the same again
 };
 
 // What a recording remembers of an output: the object itself, or what makes such a tensor on a lease's memory.
 struct Kept {
   PyObject* itself = nullptr;
-  std::vector<int64_t> sizes, strides;
+  c10::DimVector sizes, strides;
   int64_t offset = 0;  // in elements
   caffe2::TypeMeta dtype;
   c10::DispatchKeySet keys;
@@ -125,8 +128,10 @@ struct Host {
   void* const* made = nullptr;
   uint32_t made_count = 0;
   bool in_pool = false;
+  bool let_go = false;       // a sweep has let go of what may have held other outputs
   size_t out_before = 0;     // of `out`, what was there before the call
   const char* taker = "?";   // the function whose call it is
+  uint64_t taker_number = 0; // of that function, which no other has had
 
   PyObject* failure = nullptr;  // an exception that a model has raised
   PyObject* surplus = nullptr;  // what a model returned, when it is not as many outputs as were expected
@@ -145,9 +150,10 @@ struct Host {
   void strike(const Cached& cached);
   std::shared_ptr<const Origin> origin_of(const void* tensor) const;
 
-  rondo_status fresh(const rondo_tree_output& output, void** out_tensor);
+  rondo_status fresh(const rondo_tree_output& output, bool inference, void** out_tensor);
   rondo_status view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor);
-  rondo_status make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index);
+  rondo_status make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
+                           uint32_t index);
 };
 
 rondo_status fail(rondo_code code, const std::string& text);

@@ -44,8 +44,8 @@ std::vector<std::weak_ptr<Manager>>& all_managers() {
 struct Lines {
   std::mutex mutex;
   std::vector<std::pair<rondo_log_level, std::string>> waiting;
-  std::atomic<bool> any{false};
 };
+std::atomic<bool> g_lines_waiting{false};
 Lines& lines() {
   static auto* one = new Lines;
   return *one;
@@ -157,15 +157,15 @@ void queue_tree_line(rondo_log_level level, const char* text) {
   Lines& all = lines();
   std::lock_guard<std::mutex> lock(all.mutex);
   if (all.waiting.size() < 1000) all.waiting.emplace_back(level, text);
-  all.any.store(true, std::memory_order_release);
+  g_lines_waiting.store(true, std::memory_order_release);
 }
 
-bool tree_lines_waiting() { return lines().any.load(std::memory_order_acquire); }
+bool tree_lines_waiting() { return g_lines_waiting.load(std::memory_order_acquire); }
 
 std::vector<std::pair<rondo_log_level, std::string>> take_tree_lines() {
   Lines& all = lines();
   std::lock_guard<std::mutex> lock(all.mutex);
-  all.any.store(false, std::memory_order_relaxed);
+  g_lines_waiting.store(false, std::memory_order_relaxed);
   return std::exchange(all.waiting, {});
 }
 

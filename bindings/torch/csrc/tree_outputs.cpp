@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "allocator.hpp"
+#include "storage_flags.hpp"
 #include "tree_host.hpp"
 
 namespace rondo_torch {
@@ -18,13 +19,19 @@ namespace {
 
 // Releases of PyTorch without it make storages anew.
 template <class Storage>
-auto clear_poison(Storage* storage, int) -> decltype(storage->clear_data_ptr_access_error_msg_(), bool()) {
+auto clear_text(Storage* storage, int) -> decltype(storage->clear_data_ptr_access_error_msg_(), bool()) {
   storage->clear_data_ptr_access_error_msg_();
   return true;
 }
 template <class Storage>
-bool clear_poison(Storage*, long) {
+bool clear_text(Storage*, long) {
   return false;
+}
+
+bool clear_poison(Cached& cached) {
+  if (!kStorageFlags) return clear_text(cached.storage, 0);
+  set_failing(*cached.storage, false);
+  return true;
 }
 
 const at::Tensor& tensor_in(const Cached& cached) { return THPVariable_Unpack(cached.object); }
@@ -45,8 +52,19 @@ bool has_weak_references(PyObject* object) {
 }
 
 bool has_attributes(PyObject* object) {
-  PyObject** place = _PyObject_GetDictPtr(object);
+  Py_ssize_t offset = Py_TYPE(object)->tp_dictoffset;
+  PyObject** place = offset > 0 ? reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset)
+                                : _PyObject_GetDictPtr(object);
   return place && *place && PyDict_GET_SIZE(*place) != 0;
+}
+
+// Of few numbers: a call of memcmp costs more.
+bool same(at::IntArrayRef have, at::IntArrayRef want) {
+  if (have.size() != want.size()) return false;
+  for (size_t i = 0; i < have.size(); i++) {
+    if (have[i] != want[i]) return false;
+  }
+  return true;
 }
 
 // What a user may have changed of the object or its metadata.
@@ -55,8 +73,8 @@ bool as_made(const Cached& cached) {
   c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
   return Py_TYPE(cached.object) == reinterpret_cast<PyTypeObject*>(THPVariableClass) && !has_weak_references(cached.object) &&
          !has_attributes(cached.object) && tensor->key_set() == kept.keys && tensor->dtype() == kept.dtype &&
-         tensor->storage_offset() == kept.offset && tensor->sizes().equals(kept.sizes) &&
-         tensor->strides().equals(kept.strides) && tensor->unsafe_storage().unsafeGetStorageImpl() == cached.storage &&
+         tensor->storage_offset() == kept.offset && same(tensor->sizes(), kept.sizes) &&
+         same(tensor->strides(), kept.strides) && tensor->unsafe_storage().unsafeGetStorageImpl() == cached.storage &&
          cached.claim->references.load(std::memory_order_relaxed) == 2;
 }
 
@@ -76,6 +94,8 @@ c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
 
 void do_nothing(void*) {}
 
+constexpr size_t kLine = 64;  // bytes that a processor fetches at once
+
 }  // namespace
 
 at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where) {
@@ -90,11 +110,14 @@ at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offs
 
 void Host::drop(Cached& cached) {
   if (!cached.object) return;
+  let_go = true;
   PyObject* object = std::exchange(cached.object, nullptr);
   Claim* claim = std::exchange(cached.claim, nullptr);
   at::caching::remove_cached_tensor(THPVariable_Unpack(object));
   if (cached.out && claim->held.load(std::memory_order_relaxed) && !cached.poisoned) claim->link();
   cached.out = cached.poisoned = false;
+  cached.text_taker = 0;
+  cached.tensor = nullptr;
   cached.storage = nullptr;
   claim->let_go();
   Py_DECREF(object);
@@ -116,11 +139,14 @@ bool Host::dead(Cached& cached) {
   auto* variable = reinterpret_cast<THPVariable*>(cached.object);
   c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
   // Its gradient's graph may be what holds its storage, or those of other outputs.
-  if (tensor->autograd_meta()) tensor->set_autograd_meta(nullptr);
-  Py_CLEAR(variable->backward_hooks);
-  Py_CLEAR(variable->post_accumulate_grad_hooks);
-  if (!cached.object) return true;  // what was cleared may have run anything
-  if (!unreachable(cached)) return false;
+  if (tensor->autograd_meta() || variable->backward_hooks || variable->post_accumulate_grad_hooks) {
+    let_go = true;
+    tensor->set_autograd_meta(nullptr);
+    Py_CLEAR(variable->backward_hooks);
+    Py_CLEAR(variable->post_accumulate_grad_hooks);
+    if (!cached.object) return true;  // what was cleared may have run anything
+    if (!unreachable(cached)) return false;
+  }
   if (!as_made(cached) || cached.storage->pyobj_slot()->load_pyobj()) {
     // The end of the storage, if this is it, tells the lease.
     drop(cached);
@@ -132,26 +158,35 @@ bool Host::dead(Cached& cached) {
 }
 
 void Host::sweep() {
+  // Four places each, far from one another: waiting for all of them at once costs as much as for one.
+  for (const Cached* cached : out) {
+    __builtin_prefetch(cached->object);
+    for (size_t at = 0; at < sizeof(c10::TensorImpl); at += kLine) {
+      __builtin_prefetch(reinterpret_cast<const char*>(cached->tensor) + at);
+    }
+    __builtin_prefetch(cached->storage);
+    __builtin_prefetch(reinterpret_cast<const char*>(cached->storage) + kLine);
+    __builtin_prefetch(cached->claim);
+  }
   bool again = !out.empty();
   while (again) {
-    again = false;
+    let_go = false;
     for (size_t i = 0; i < out.size();) {
       Cached* cached = out[i];
       if (!cached->object || dead(*cached)) {
         cached->out = false;
         // What runs at the end of others may have made the list shorter.
-        for (size_t k = 0; k < out.size(); k++) {
+        for (size_t k = i < out.size() && out[i] == cached ? i : 0; k < out.size(); k++) {
           if (out[k] != cached) continue;
           out[k] = out.back();
           out.pop_back();
           break;
         }
-        again = true;
       } else {
         i++;
       }
     }
-    if (out.empty()) again = false;
+    again = let_go && !out.empty();  // what was let go may have been what others lived by
   }
 }
 
@@ -171,7 +206,12 @@ void Host::poison(size_t first_cached) {
     if (!cached.object || cached.poisoned || !cached.claim->stale()) continue;
     cached.poisoned = true;
     if (claim_of(cached.storage) != cached.claim) continue;
+    if (kStorageFlags && taker_number && cached.text_taker == taker_number) {
+      set_failing(*cached.storage, true);
+      continue;
+    }
     cached.storage->release_data_and_set_meta_custom_data_ptr_error_msg_(cached.claim->message(taker));
+    cached.text_taker = taker_number;
   }
   {
     std::lock_guard<std::mutex> lock(ledger->mutex);
@@ -199,14 +239,13 @@ void Host::poison(size_t first_cached) {
 
 // ---------------------------------------------------------------------------------------------------------- make
 
-rondo_status Host::fresh(const rondo_tree_output& output, void** out_tensor) {
+rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void** out_tensor) {
   auto* kept = static_cast<Kept*>(output.metadata);
-  bool inference = c10::InferenceMode::is_enabled();
   for (unsigned k = 0; k < 2 && !output.shared; k++) {
     Cached& cached = kept->slots[(kept->last + k) % 2];
     if (!cached.object || cached.out) continue;
-    if (tensor_in(cached).unsafeGetTensorImpl()->is_inference() != inference) continue;
-    if (cached.poisoned && !clear_poison(cached.storage, 0)) continue;
+    if (cached.inference != inference) continue;
+    if (cached.poisoned && !clear_poison(cached)) continue;
     cached.poisoned = false;
     cached.claim->epoch = output.epoch;
     cached.claim->held.store(true, std::memory_order_release);
@@ -244,6 +283,8 @@ rondo_status Host::fresh(const rondo_tree_output& output, void** out_tensor) {
   at::caching::add_cached_tensor(tensor);
   claim->references.fetch_add(1, std::memory_order_relaxed);
   cached.object = Py_NewRef(object);
+  cached.tensor = tensor.unsafeGetTensorImpl();
+  cached.inference = tensor.is_inference();
   cached.storage = known;
   cached.claim = claim;
   cached.poisoned = false;
@@ -265,10 +306,11 @@ rondo_status Host::view(const rondo_tree_output& output, c10::Storage storage, i
   return RONDO_OK;
 }
 
-rondo_status Host::make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index) {
+rondo_status Host::make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
+                               uint32_t index) {
   auto* kept = static_cast<Kept*>(output.metadata);
   switch (output.kind) {
-    case RONDO_TREE_OUTPUT_FRESH: return fresh(output, &tensors[index]);
+    case RONDO_TREE_OUTPUT_FRESH: return fresh(output, inference, &tensors[index]);
     case RONDO_TREE_OUTPUT_KEPT:
       tensors[index] = kept ? Py_XNewRef(kept->itself) : nullptr;
       return RONDO_OK;
@@ -297,11 +339,12 @@ rondo_status Host::make_output(const rondo_tree_output& output, void* const* inp
 rondo_status host_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
                                void** out_tensors) {
   auto* host = static_cast<Host*>(user);
+  bool inference = c10::InferenceMode::is_enabled();
   for (uint32_t i = 0; i < count; i++) {
     rondo_status status = RONDO_OK;
     out_tensors[i] = nullptr;
     try {
-      status = host->make_output(outputs[i], inputs, out_tensors, i);
+      status = host->make_output(outputs[i], inference, inputs, out_tensors, i);
     } catch (...) {
       status = status_of_exception();
     }
@@ -331,8 +374,8 @@ rondo_status host_keep(void* user, void* tensor, bool itself, void** out_metadat
     } else {
       const at::Tensor* known = tensor_of(tensor);
       if (!known) return fail(RONDO_CODE_INTERNAL, "what is to be kept is no tensor");
-      kept->sizes = known->sizes().vec();
-      kept->strides = known->strides().vec();
+      kept->sizes = known->sizes();
+      kept->strides = known->strides();
       kept->offset = known->storage_offset();
       kept->dtype = known->dtype();
       kept->origin = host->origin_of(tensor);
