@@ -74,7 +74,7 @@ class Attachment:
 
         mine = getattr(self.ops, name, None)
         default = any(mine is getattr(ops, name, None) for ops in interface.default_graph_ops())
-        return mine is not None and not default and not getattr(mine, "missing", "")
+        return mine is not None and not default
 
     @property
     def has_own_graph(self):

@@ -3,8 +3,7 @@
 (csrc/npu_graph.cpp).
 
 The package is the one whose module is `torch.npu`; it knows nothing of this one. Everything is bound late, by the
-package's own names: the table LATE has them. What a package lacks keeps the written default, and `missing` of the
-operation says what that was.
+package's own names: the table LATE has them. What a package lacks is the base's, and `missing()` says what that is.
 
 Imports Dynamo.
 """
@@ -41,34 +40,40 @@ def _find(name):
     return getattr(owner, attribute, None)
 
 
-class Late:
-    """A function of the package's, looked up at each call; the default where there is none."""
+def missing():
+    """Operations that the package lacks, with its name for each."""
+    return {operation: name for operation, name in LATE.items() if _find(name) is None}
+
+
+def _default(operation):
+    """The base's: PyTorch's own where there is one, and it knows the operation."""
+    own = getattr(getattr(stock.DeviceInterface, "GraphOps", None), operation, None)
+    return getattr(interface._GraphOps, operation) if own is None else own
+
+
+class _Late:
+    """A function of the package's, looked up at each call."""
 
     def __init__(self, operation, name):
         self.operation, self.name = operation, name
-        self.default = getattr(interface.GraphOps, operation, None) or getattr(interface._GraphOps, operation)
 
     def __repr__(self):
-        return f"<{self.operation}: {self.missing or self.name}>"
-
-    @property
-    def missing(self):
-        """What the package lacks for it, or ""."""
-        if _find(self.name) is not None:
-            return ""
-        return f"the package of torch.npu has no {self.name}" if hasattr(torch, "npu") else "there is no torch.npu"
+        return f"<{self.operation}: {self.name}>"
 
     def __call__(self, *arguments):
-        function = _find(self.name)
-        if function is not None:
-            return function(*arguments)
-        try:
-            return self.default(*arguments)
-        except NotImplementedError:
-            raise NotImplementedError(f"{self.operation}: {self.missing}") from None
+        return (_find(self.name) or _default(self.operation))(*arguments)
 
 
-class GraphOps(interface.GraphOps):
+def _member(operation, name):
+    late = _Late(operation, name)
+    return property(lambda _: _default(operation) if _find(name) is None else late)
+
+
+# Who compares an operation with the base's learns that the package lacks it: trees ask so.
+_Bound = type("_Bound", (type,), {operation: _member(operation, name) for operation, name in LATE.items()})
+
+
+class GraphOps(interface.GraphOps, metaclass=_Bound):
     """The package's operations; two ways of making graphs: its own object, or the registered implementation."""
 
     @staticmethod
@@ -87,10 +92,6 @@ class GraphOps(interface.GraphOps):
         if isinstance(graph, torch._C._acceleratorGraph):
             return interface._GraphOps.capture_context(graph, stream, pool, capture_error_mode)
         return _capture_own(graph, stream, pool, capture_error_mode)
-
-
-for _operation, _name in LATE.items():
-    setattr(GraphOps, _operation, Late(_operation, _name))
 
 
 class Members:
@@ -114,9 +115,8 @@ class NpuInterface(Members, interface.GraphInterface):
 class _Package:
     """What csrc/npu_graph.cpp asks of the package."""
 
-    graph_pool_handle = GraphOps.graph_pool_handle
-    end_allocate_to_pool = GraphOps.end_allocate_to_pool
-    release_pool = GraphOps.release_pool
+    graph_pool_handle, end_allocate_to_pool, release_pool = (
+        _Late(name, LATE[name]) for name in ("graph_pool_handle", "end_allocate_to_pool", "release_pool"))
 
     @staticmethod
     def raw_stream(device):

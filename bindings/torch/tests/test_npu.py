@@ -132,25 +132,43 @@ class Table(unittest.TestCase):
                 with mock.patch.object(owner, attribute, return_value=result) as callee:
                     self.assertEqual(getattr(self.ops, name)(*arguments), result)
                 callee.assert_called_once_with(*arguments)
-                self.assertEqual(getattr(self.ops, name).missing, "")
+        self.assertEqual(npu.missing(), {})
+
+    def test_each_is_looked_up_when_it_is_called(self):
+        for name, (arguments, result) in BOUND.items():
+            with self.subTest(name):
+                held = getattr(self.ops, name)
+                with mock.patch.object(*NAMES[name], return_value=result) as callee:
+                    self.assertEqual(held(*arguments), result)
+                callee.assert_called_once_with(*arguments)
 
     def test_each_has_its_default_where_the_package_has_none(self):
         for name, (arguments, _) in BOUND.items():
             owner, attribute = NAMES[name]
-            held = getattr(owner, attribute)
+            held, late = getattr(owner, attribute), getattr(self.ops, name)
             with self.subTest(name):
                 delattr(owner, attribute)
                 try:
-                    self.assertIn(f"has no {npu.LATE[name]}", getattr(self.ops, name).missing)
-                    if name == "memory_snapshot":
-                        self.assertIsNone(self.ops.memory_snapshot())
-                    else:
-                        with self.assertRaisesRegex(NotImplementedError, attribute):
-                            getattr(self.ops, name)(*arguments)
+                    self.assertEqual(list(npu.missing()), [name])
+                    self.assertIs(getattr(self.ops, name), getattr(interface._GraphOps, name))
+                    for function in (getattr(self.ops, name), late):
+                        if name == "memory_snapshot":
+                            self.assertIsNone(function())
+                        else:
+                            self.assertRaises(NotImplementedError, function, *arguments)
                     self.assertIs(Attachment("npu", self.ops).has(name), False)
                 finally:
                     setattr(owner, attribute, held)
                 self.assertIs(Attachment("npu", self.ops).has(name), True)
+
+    def test_inductors_own_trees_see_what_is_missing(self):
+        upstream.install("kept")
+        self.addCleanup(upstream.remove)
+        unsupported = torch._inductor.cudagraph_trees._graph_trees_unsupported
+        self.assertIsNone(unsupported(torch.device("npu", 0)))
+        with mock.patch.object(npu_standin._C, "_npu_getCheckpointState", None):
+            self.assertEqual(unsupported(torch.device("npu", 0)), "skipping cudagraphs due to npu: its GraphOps has no "
+                             "get_checkpoint_state, which graph trees need")
 
     def test_a_package_without_a_pool_operation_is_skipped_with_the_reason(self):
         with mock.patch.object(npu_standin._C, "_npu_getCheckpointState", None):
