@@ -20,20 +20,25 @@ struct Locked {
   ~Locked() { PyGILState_Release(state); }
 };
 
-// The exception that is set, as a status.
+// The exception that is set, as a status. The adapter's own say which operation of the package failed, on what device.
 rondo_status python_failure() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   PyObject* shown = value ? PyObject_Str(value) : nullptr;
   const char* utf8 = shown ? PyUnicode_AsUTF8(shown) : nullptr;
-  std::string text = std::string(value ? Py_TYPE(value)->tp_name : "error") + ": " + (utf8 ? utf8 : "an exception without a text");
+  std::string text = utf8 ? utf8 : "an exception without a text";
+  if (!value || !PyErr_GivenExceptionMatches(value, PyExc_RuntimeError))
+    text = std::string(value ? Py_TYPE(value)->tp_name : "error") + ": " + text;
+  bool memory = value && PyErr_GivenExceptionMatches(value, PyExc_MemoryError);
+  // No status can stand for it: it comes again as soon as Python runs.
+  if (value && PyErr_GivenExceptionMatches(value, PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
   PyErr_Clear();
   Py_XDECREF(shown);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
-  return fail(RONDO_CODE_UNSUPPORTED, text);
+  return fail(memory ? RONDO_CODE_OUT_OF_MEMORY : RONDO_CODE_UNSUPPORTED, text);
 }
 
 // adapter.name(*arguments): a new reference, or null with a status.
@@ -108,9 +113,20 @@ void retain_object(void*, void* object) {
   Py_XINCREF(static_cast<PyObject*>(object));
 }
 
-c10::weak_intrusive_ptr<c10::StorageImpl>& weak_of(void* weak) {
-  return *static_cast<c10::weak_intrusive_ptr<c10::StorageImpl>*>(weak);
-}
+// A storage that a tree has handed out. One that was given other memory (resize_) is none of the tree's any more.
+struct Watch {
+  c10::weak_intrusive_ptr<c10::StorageImpl> weak;
+  const void* pointer;
+  std::shared_ptr<const Origin> origin;
+
+  c10::intrusive_ptr<c10::StorageImpl> lock() const {
+    auto storage = weak.lock();
+    if (storage && storage->_mutable_data_ptr_no_checks().get() != pointer) storage.reset();
+    return storage;
+  }
+};
+
+Watch& watch_of(void* weak) { return *static_cast<Watch*>(weak); }
 
 rondo_status set_state(void* adapter, rondo_pool_id pool, void* state, const rondo_tree_block* live, uint64_t live_count,
                        const uint64_t* dead, uint64_t dead_count) {
@@ -118,7 +134,7 @@ rondo_status set_state(void* adapter, rondo_pool_id pool, void* state, const ron
   std::vector<c10::intrusive_ptr<c10::StorageImpl>> held;
   pybind11::list storages, pointers;
   for (uint64_t i = 0; i < live_count; i++) {
-    auto storage = live[i].storage ? weak_of(live[i].storage).lock() : nullptr;
+    auto storage = live[i].storage ? watch_of(live[i].storage).lock() : nullptr;
     if (!storage) {
       pointers.append(live[i].pointer);  // it has ended meanwhile
       continue;
@@ -145,7 +161,47 @@ rondo_status check_live(void* adapter, rondo_pool_id pool, const uint64_t* expec
   return RONDO_OK;
 }
 
-rondo_status raw_delete(void* adapter, uint64_t pointer) { return tell(adapter, "raw_delete", "(K)", Word{pointer}); }
+rondo_status prepare(void* adapter, bool recording, bool enter) {
+  return tell(adapter, "prepare", "(ii)", static_cast<int>(recording), static_cast<int>(enter));
+}
+
+// Of a list of pairs (address, bytes): as many as there is room for. How many there are.
+uint64_t snapshot(void* adapter, rondo_pool_id pool, rondo_tree_block* blocks, uint64_t* bytes, uint64_t capacity) {
+  Locked locked;
+  rondo_status status = RONDO_OK;
+  PyObject* all = ask(adapter, &status, "snapshot", "(K)", Word{pool.automatic});
+  rondo_status_release(status);
+  Py_ssize_t count = all && PyList_Check(all) ? PyList_GET_SIZE(all) : 0;
+  for (Py_ssize_t i = 0; i < count && static_cast<uint64_t>(i) < capacity; i++) {
+    unsigned long long address = 0, size = 0;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(all, i), "KK", &address, &size)) PyErr_Clear();
+    if (blocks) blocks[i] = {address, nullptr};
+    if (bytes) bytes[i] = size;
+  }
+  Py_XDECREF(all);
+  return static_cast<uint64_t>(count);
+}
+
+rondo_status pool_bytes(void* adapter, rondo_pool_id pool, uint64_t* out_reserved, uint64_t* out_allocated) {
+  Locked locked;
+  rondo_status status = RONDO_OK;
+  unsigned long long reserved = 0, allocated = 0;
+  PyObject* both = ask(adapter, &status, "bytes", "(K)", Word{pool.automatic});
+  if (both && !PyArg_ParseTuple(both, "KK", &reserved, &allocated)) status = python_failure();
+  Py_XDECREF(both);
+  *out_reserved = reserved;
+  *out_allocated = allocated;
+  return status;
+}
+
+// A block whose storage has ended, and has freed it, after the tree had seen it alive: threads of autograd's engine end
+// storages without the interpreter's lock. It is not freed again.
+thread_local uint64_t t_ended = 0;
+
+rondo_status raw_delete(void* adapter, uint64_t pointer) {
+  if (pointer && std::exchange(t_ended, 0) == pointer) return RONDO_OK;
+  return tell(adapter, "raw_delete", "(K)", Word{pointer});
+}
 
 rondo_status create_stream(void* adapter, void** out_stream) {
   Locked locked;
@@ -228,6 +284,20 @@ rondo_status foreign_check(void*, void* object) {
   return !tensor || readable(*tensor, &why) ? RONDO_OK : fail(RONDO_CODE_STALE, why);
 }
 
+void do_nothing(void*) {}
+
+// Such a tensor on memory of the tree's, with a storage of the kind that the device's package has registered, if any.
+at::Tensor make_here(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where) {
+  c10::Storage storage(c10::make_storage_impl(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
+                                              c10::DataPtr(pointer, nullptr, &do_nothing, where),
+                                              c10::GetAllocator(where.type()), true, where));
+  c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(kept.dtype), c10::kStrided, where);
+  at::Tensor tensor =
+      at::detail::make_tensor_base<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), kept.dtype);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(kept.sizes, kept.strides, offset);
+  return tensor;
+}
+
 rondo_status wrap(const at::Tensor& tensor, void** out_tensor) {
   PyObject* object = THPVariable_Wrap(tensor);
   if (!object) return python_failure();
@@ -274,7 +344,8 @@ rondo_status foreign_copy_inputs(void* user, void* stream, const rondo_tree_copy
       const at::Tensor* source = tensor_of(copies[i].tensor);
       const auto* kept = static_cast<const Kept*>(copies[i].metadata);
       if (!source || !kept) return fail(RONDO_CODE_INTERNAL, "a copy of an input without its tensor");
-      at::Tensor target = make_on(*kept, reinterpret_cast<void*>(copies[i].destination), copies[i].bytes, 0, host->where);
+      auto* destination = reinterpret_cast<void*>(copies[i].destination);
+      at::Tensor target = make_here(*kept, destination, copies[i].bytes, 0, host->where);
       // Dimensions that repeat are one element wide in memory.
       at::Tensor from = *source;
       for (int64_t d = 0; d < from.dim(); d++) {
@@ -305,18 +376,31 @@ rondo_status foreign_own(void* user, void* stream, void* object, void** out_tens
   }
 }
 
-void do_nothing(void*) {}
+// Outputs of the replay that goes on, until they are watched.
+thread_local std::vector<std::pair<const void*, std::shared_ptr<const Origin>>> t_made;
+
+std::shared_ptr<const Origin> origin_of(const Host* host, const void* object) {
+  for (auto made = t_made.begin(); made != t_made.end(); ++made) {
+    if (made->first != object) continue;
+    auto origin = std::move(made->second);
+    t_made.erase(made);
+    return origin;
+  }
+  return host->origin_of(object);
+}
 
 rondo_status foreign_output(Host* host, const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index) {
   auto* kept = static_cast<Kept*>(output.metadata);
   if (output.kind == RONDO_TREE_OUTPUT_FRESH) {
     auto* pointer = reinterpret_cast<void*>(rondo_tree_lease_pointer(output.lease));
     uint64_t bytes = rondo_tree_lease_bytes(output.lease);
-    return wrap(make_on(*kept, pointer, bytes, kept->offset, host->where), &tensors[index]);
+    rondo_status status = wrap(make_here(*kept, pointer, bytes, kept->offset, host->where), &tensors[index]);
+    if (!status) t_made.emplace_back(tensors[index], kept->origin);
+    return status;
   }
   if (output.kind == RONDO_TREE_OUTPUT_PATH) {
     void* weak = rondo_tree_lease_storage(output.lease);
-    auto storage = weak ? weak_of(weak).lock() : nullptr;
+    auto storage = weak ? watch_of(weak).lock() : nullptr;
     if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
     return host->view(output, c10::Storage(std::move(storage)), kept->offset, &tensors[index]);
   }
@@ -325,6 +409,7 @@ rondo_status foreign_output(Host* host, const rondo_tree_output& output, void* c
 
 rondo_status foreign_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
                                   void** out_tensors) {
+  t_made.clear();
   for (uint32_t i = 0; i < count; i++) {
     rondo_status status = RONDO_OK;
     out_tensors[i] = nullptr;
@@ -335,44 +420,76 @@ rondo_status foreign_make_outputs(void* user, const rondo_tree_output* outputs, 
     }
     if (!status) continue;
     for (uint32_t k = i; k-- > 0;) Py_XDECREF(static_cast<PyObject*>(std::exchange(out_tensors[k], nullptr)));
+    t_made.clear();
     return status;
   }
   return RONDO_OK;
 }
 
-rondo_status foreign_watch(void*, void* object, void** out_weak) {
+rondo_status foreign_watch(void* user, void* object, void** out_weak) {
   const at::Tensor* tensor = tensor_of(object);
   if (!tensor) return fail(RONDO_CODE_INTERNAL, "what is to be watched is no tensor");
-  *out_weak = new c10::weak_intrusive_ptr<c10::StorageImpl>(tensor->storage().getWeakStorageImpl());
+  c10::Storage storage = tensor->storage();
+  const void* pointer = storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get();
+  *out_weak = new Watch{storage.getWeakStorageImpl(), pointer, origin_of(host_of(user), object)};
   return RONDO_OK;
 }
 
 // A storage whose Python object is all that is left of it is nobody's.
 bool foreign_alive(void*, void* weak) {
-  auto storage = weak_of(weak).lock();
+  auto storage = watch_of(weak).lock();
   if (!storage) return false;
   uint32_t others = storage.use_count() - 1;
   PyObject* object = storage->pyobj_slot()->load_pyobj();
   return !(object && others == 1 && Py_REFCNT(object) == 1);
 }
 
-void foreign_unwatch(void*, void* weak) { delete &weak_of(weak); }
+void foreign_unwatch(void*, void* weak) { delete &watch_of(weak); }
 
 void foreign_poison(void* user, void* weak, const char*) {
-  auto storage = weak_of(weak).lock();
+  const Watch& watch = watch_of(weak);
+  auto storage = watch.lock();
+  t_ended = storage ? 0 : reinterpret_cast<uint64_t>(watch.pointer);
   if (!storage) return;
   c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
   void* pointer = data.get();
   c10::Device where = data.device();
   (void)data.release_context();  // the tree has its memory
   data = c10::DataPtr(pointer, nullptr, &do_nothing, where);
-  Claim about{c10::weak_intrusive_ptr<c10::StorageImpl>(storage)};
+  Claim about{watch.weak};
+  about.origin = watch.origin;
   storage->release_data_and_set_meta_custom_data_ptr_error_msg_(about.message(host_of(user)->taker));
+}
+
+rondo_status foreign_evacuate(void* user, void* stream, void* weak, uint64_t pointer, uint64_t bytes) {
+  Host* host = host_of(user);
+  t_ended = 0;
+  try {
+    auto storage = watch_of(weak).lock();
+    if (!storage) return fail(RONDO_CODE_NOT_FOUND, "the output has ended meanwhile");
+    OnStream on(host->adapter, stream);
+    if (on.status) return on.status;
+    at::NoGradGuard without;
+    Kept all;
+    all.sizes = {static_cast<int64_t>(bytes)};
+    all.strides = {1};
+    all.dtype = caffe2::TypeMeta::Make<uint8_t>();
+    at::Tensor moved = at::empty_strided(all.sizes, all.strides, at::TensorOptions(host->where).dtype(at::kByte));
+    moved.copy_(make_here(all, reinterpret_cast<void*>(pointer), bytes, 0, host->where), true);
+    c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
+    (void)data.release_context();  // the tree has its memory
+    data = std::exchange(moved.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks(),
+                         c10::DataPtr(nullptr, host->where));
+    return RONDO_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
 }
 
 }  // namespace
 
 rondo_graph_ops foreign_operations(PyObject* adapter) {
+  Locked locked;
   rondo_graph_ops ops{};
   ops.struct_size = sizeof ops;
   ops.user = Py_NewRef(adapter);
@@ -387,6 +504,11 @@ rondo_graph_ops foreign_operations(PyObject* adapter) {
   ops.set_checkpoint_pool_state = set_state;
   ops.check_pool_live_allocations = check_live;
   ops.raw_delete = raw_delete;
+  if (says_yes(adapter, "prepares")) ops.prepare_for_capture = prepare;
+  if (says_yes(adapter, "sees")) {
+    ops.memory_snapshot = snapshot;
+    ops.pool_bytes = pool_bytes;
+  }
   ops.create_stream = create_stream;
   ops.release_stream = release_object;
   ops.retain_stream = retain_object;
@@ -416,7 +538,7 @@ void make_foreign(rondo_tensor_host* table) {
   table->alive = foreign_alive;
   table->unwatch = foreign_unwatch;
   table->adopt = nullptr;
-  table->evacuate = nullptr;
+  table->evacuate = foreign_evacuate;
 }
 
 PyObject* foreign_stream(PyObject* adapter) {

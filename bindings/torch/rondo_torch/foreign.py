@@ -2,6 +2,7 @@
 """Another package's device as trees need it (csrc/tree_foreign.cpp), over its attachment (rondo_torch.attach): pools by
 number, streams, graphs of whatever kind the package has. What fails in the package is told with the device and the
 operation's name."""
+import functools
 import threading
 
 import torch
@@ -133,26 +134,26 @@ class Device:
     # ---------------------------------------------------------------------------------------------------------- streams
 
     def new_stream(self):
-        return self.interface.Stream(device=self.device)
+        return self._named("its interface's Stream", functools.partial(self.interface.Stream, device=self.device))
 
     def current_stream(self):
         """The same object for the same stream: trees tell them apart by it."""
-        stream = self.interface.current_stream(self.device)
+        stream = self._named("its interface's current_stream", self.interface.current_stream, self.device)
         return self._streams.setdefault(stream.stream_id, stream)
 
     def wait(self, stream, other):
         if stream.stream_id != other.stream_id:
-            stream.wait_stream(other)
+            self._named("wait_stream of its stream", stream.wait_stream, other)
 
     def synchronize(self, stream):
-        stream.synchronize()
+        self._named("synchronize of its stream", stream.synchronize)
 
     def enter(self, stream):
-        before = self.interface.exchange_device(self.index)
+        before = self._named("its interface's exchange_device", self.interface.exchange_device, self.index)
         try:
             entered = None if stream is None else self.attachment.on_stream(stream)
             if entered is not None:
-                entered.__enter__()
+                self._named("the context of its stream", entered.__enter__)
         except BaseException:
             self.interface.exchange_device(before)
             raise

@@ -191,6 +191,25 @@ class EndToEnd(Base):
                     self.same(run(x.to("second")), torch.relu(x) * 2)
                 self.counted(captures=captures, replays=6)
 
+    def test_inputs_of_any_layout(self):
+        def function(*inputs):
+            return [value * 2 + 1 for value in inputs]
+
+        run = compiled(function)
+        for mode in (torch.no_grad, torch.inference_mode, torch.no_grad):
+            for _ in range(4):
+                base = torch.randn(4, 6)
+                inputs = [base, base.t(), base[::2, 1::3], base[:1].expand(3, 6), base[2:2], base[0, 0], base > 0]
+                with mode():
+                    moved = base.to("second")
+                    mine = [moved, moved.t(), moved[::2, 1::3], moved[:1].expand(3, 6), moved[2:2], moved[0, 0],
+                            moved > 0]
+                    for got, want in zip(run(*mine), function(*inputs)):
+                        self.assertEqual((got.shape, got.is_inference()), (want.shape, mode is torch.inference_mode))
+                        self.same(got, want)
+        self.assertGreaterEqual(second.counts()[1] - self.before[1], 8)
+        self.assertEqual(counters["inductor"]["cudagraph_skips"], 0)
+
     def test_outputs_that_alias(self):
         def function(x, w):
             y = torch.tanh(x)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An attached device under Rondo's manager of trees: torch.compile(mode="reduce-overhead") on the second device."""
+import contextlib
 import os
 import unittest
 from unittest import mock
@@ -12,7 +13,7 @@ if WANTED == "sim":
     second_device.leave_out("no device of Rondo's is used here: one run is enough")
 import attach_kit  # noqa: E402
 import test_trees_random  # noqa: E402
-from attach_kit import Base, EndToEnd, compiled, second  # noqa: E402
+from attach_kit import Base, EndToEnd, compiled, mark, second  # noqa: E402
 
 import torch  # noqa: E402
 from torch._dynamo.utils import counters  # noqa: E402
@@ -28,6 +29,13 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         super().forget()
         self.assertEqual(_C.tree_managers(), [])
 
+    def test_storages_are_of_the_packages_class(self):
+        run = compiled(lambda x: x + 1)
+        for step in range(4):
+            y = run(torch.ones(4, device="second"))
+            if step > 1:
+                self.assertTrue(second.has_own_storage(y.untyped_storage()._cdata))
+
     def test_reset_keeps_outputs_that_are_held(self):
         run = compiled(lambda x: x + 1)
         for _ in range(3):
@@ -41,6 +49,24 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         self.same(y, torch.full((4,), 2.0))
         del others
 
+    def test_messages_name_both_functions(self):
+        def producer(x):
+            return x + 17.5  # a number that no other test's function has: code of theirs would come with their names
+
+        def taker(x):
+            return x * 18.5
+
+        first, then = compiled(producer), compiled(taker)
+        for _ in range(4):
+            mark()
+            kept = first(torch.ones(4, device="second"))
+            mark()
+            then(torch.ones(4, device="second"))
+            text = self.stale(kept.cpu)
+            self.assertRegex(text, r"its memory went to 'taker .*It is an output of 'producer ")
+            self.assertIn("in producer", text)  # where
+            self.assertIn("cudagraph_mark_step_begin", text)
+
     def test_storages_that_only_python_keeps_are_over(self):
         run = compiled(lambda x: x + 1)
         for _ in range(5):
@@ -49,6 +75,37 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
             del y
         (manager,) = _C.tree_managers()
         self.assertEqual(manager.info()["live"], 0)
+
+    def test_outputs_with_other_memory_are_the_users(self):
+        """Outputs of a warm-up, a recording and a replay that the user has given other memory: the tree neither takes
+        nor frees that."""
+        run, before = compiled(lambda x: x + 1), second.live_blocks(0)
+        kept = []
+        for _ in range(4):
+            mark()
+            y = run(torch.ones(4, device="second"))
+            y.untyped_storage().resize_(4000)
+            kept.append(y)
+        mark()
+        run(torch.zeros(4, device="second"))
+        for y in kept:
+            self.assertEqual(y.untyped_storage().nbytes(), 4000)
+            self.same(y, torch.full((4,), 2.0))
+        del y, kept, run
+        self.forget()
+        self.assertEqual(second.live_blocks(0), before)
+
+    def test_conflicts_by_copy(self):
+        with mock.patch.dict(os.environ, RONDO_TORCH_CONFLICT="copy"):
+            run, kept = compiled(lambda x: x * 2), []
+            for step in range(6):
+                mark()
+                kept.append(run(torch.full((4,), float(step), device="second")))
+            for step, y in enumerate(kept):
+                self.same(y, torch.full((4,), step * 2.0))
+            (manager,) = _C.tree_managers()
+            self.assertGreaterEqual(manager.info()["evacuated"], 4)
+        self.counted(captures=1, replays=5)
 
     def test_the_report(self):
         run = compiled(lambda x: x + 1)
@@ -60,6 +117,7 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         self.assertIn("1 replayed", text)
         said = rondo_torch.report(json=True)
         self.assertEqual((said["device"], said["attached"], said["trees"][0]["type"]), (None, {"second": ""}, "second"))
+        self.assertGreater(said["trees"][0]["pool_reserved"], 0)  # as the package's snapshot says
 
     def test_without_trees(self):
         """triton.cudagraph_trees=False: one recording, in a pool of its own."""
@@ -80,6 +138,24 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         self.assertEqual([now - had for now, had in zip(second.counts(), self.before)], [1, 3])
         self.assertEqual(counters["inductor"]["cudagraph_skips"], 1)
         self.assertIn("a copy between host and device cannot be captured", "".join(trees.skips()))
+
+    def test_what_goes_around_each_warm_up_and_recording(self):
+        calls = []
+
+        class Ops(second.GraphOps):
+            @staticmethod
+            @contextlib.contextmanager
+            def prepare_for_capture():
+                calls.append("begin")
+                yield
+                calls.append("end")
+
+        rondo_torch.detach("second")
+        rondo_torch.attach("second", graph_ops=Ops)
+        run = compiled(lambda x: x + 1)
+        for _ in range(4):
+            self.same(run(torch.ones(4, device="second")), torch.full((4,), 2.0))
+        self.assertEqual(calls, ["begin", "end"] * 2)
 
 
 class Failing(Base, unittest.TestCase):
@@ -165,6 +241,23 @@ class Failing(Base, unittest.TestCase):
                     self.assertEqual(counters["inductor"]["cudagraph_skips"], 1)
                 self.usable()
 
+    def test_memory_that_is_short_for_once(self):
+        """A recording that finds no memory is tried again."""
+        left = [1]
+
+        class Ops(second.GraphOps):
+            @staticmethod
+            def create_graph():
+                if left[0]:
+                    left[0] -= 1
+                    raise torch.OutOfMemoryError("full")
+                return second.Graph()
+
+        self.attach(Ops)
+        run = compiled(lambda x: x * 2)
+        self.steps(run, 5)
+        self.counted(captures=1, replays=3)
+
     def test_what_is_detached_keeps_what_it_has(self):
         run = compiled(lambda x: x * 2)
         self.steps(run)
@@ -202,7 +295,9 @@ class RandomPrograms(test_trees_random.Programs):
     """Those that Rondo's own device runs: on storages that are watched."""
 
     def setUp(self):
-        for name, value in (("DEVICE", "second"), ("GENERATED", ())):  # it has no kernels that are generated
+        functions = {name: of for name, of in test_trees_random.FUNCTIONS.items() if name not in
+                     test_trees_random.GENERATED}  # it has no kernels that are generated
+        for name, value in (("DEVICE", "second"), ("FUNCTIONS", functions)):
             patch = mock.patch.object(test_trees_random, name, value)
             patch.start()
             self.addCleanup(patch.stop)

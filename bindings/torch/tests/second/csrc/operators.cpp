@@ -43,6 +43,22 @@ at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::Int
   return at::native::as_strided_tensorimpl(self, size, stride, self.storage_offset());
 }
 
+at::Tensor& set_part(at::Tensor& self, at::Storage source, int64_t offset, c10::IntArrayRef size, c10::IntArrayRef stride) {
+  self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
+  if (stride.empty() && !size.empty()) {
+    self.unsafeGetTensorImpl()->set_sizes_contiguous(size);
+    self.unsafeGetTensorImpl()->set_storage_offset(offset);
+  } else {
+    self.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride, offset);
+  }
+  return self;
+}
+
+at::Tensor& set_whole(at::Tensor& self, at::Storage source) {
+  auto count = static_cast<int64_t>(source.nbytes() / self.itemsize());
+  return set_part(self, std::move(source), 0, {count}, {});
+}
+
 // A tensor without memory of its own: what a recorded call may keep.
 struct Place {
   void* pointer;
@@ -206,6 +222,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty_strided", empty_with_strides);
   m.impl("as_strided", at::native::as_strided_tensorimpl);
   m.impl("view", at::native::view);
+  m.impl("set_.source_Storage", set_whole);
+  m.impl("set_.source_Storage_storage_offset", set_part);
   m.impl("_reshape_alias", reshape_alias);
   m.impl("_copy_from", copy_from);
   m.impl("_local_scalar_dense", read);
