@@ -204,7 +204,7 @@ def _skip_was_counted(reason):
     """A skip that Inductor has counted and not told, since the device is not CUDA."""
     from torch._inductor import config, cudagraph_utils
 
-    text = f"skipping cudagraphs due to {reason}"
+    text = reason if reason.startswith("skipping cudagraphs") else f"skipping cudagraphs due to {reason}"
     note_skip(text)
     cudagraph_utils.cudagraphs_log.warning(text)
     if config.triton.cudagraph_or_error:

@@ -79,6 +79,7 @@ class Refused(TreeTest):
                 self.same(b, torch.full((2,), 2.0))
         self.assertEqual((self.recordings(), self.skips()), (0, 1))
         self.assertEqual(lines.count("cpu device ("), 1)
+        self.assertEqual(lines.count("due to skipping"), 0)
         if torch.rondo.device_count() > 1:
             g = self.whole(lambda x, y: (x * 2, y + 1))
             with self.logs() as lines:
