@@ -383,6 +383,35 @@ class Graphs(unittest.TestCase):
         gc.collect()
         self.assertEqual(simulator.alive("models"), before)
 
+    def test_many_captures_leave_nothing(self):
+        """Graphs that are made and dropped, some in the middle of a capture, some while they run."""
+
+        def alive():
+            gc.collect()
+            torch.accelerator.synchronize()
+            return {name: simulator.alive(name) for name in ("models", "events", "streams", "memory")}
+
+        pool, before = torch.npu.graph_pool_handle(), None
+        npu.GraphOps.begin_allocate_current_thread_to_pool(0, pool)  # a use of it that outlives all graphs here
+        npu.GraphOps.end_allocate_to_pool(0, pool)
+        for step in range(5000 if os.environ.get("RONDO_TORCH_LONG") else 60):
+            graph = torch.accelerator.Graph(pool=pool if step % 3 else None)
+            with contextlib.suppress(ValueError), self.stream, graph:
+                y = self.x * step
+                if step % 5 == 4:
+                    raise ValueError
+            if step % 5 != 4:
+                self.x.fill_(step % 7)
+                graph.replay()
+                if step % 2:
+                    self.assertEqual(y.cpu().tolist(), [float(step * (step % 7))] * 4)
+            del graph, y
+            torch.accelerator.empty_cache()
+            if step == 29:
+                before = alive()
+        self.assertEqual(alive(), before)
+        npu.GraphOps.release_pool(0, pool)
+
     def test_debug_dump_is_the_drivers(self):
         graph = torch.accelerator.Graph()
         graph.enable_debug_mode()

@@ -35,7 +35,7 @@ if OTHER == "npu":
 
     inductor.register()
     npu.install()
-    DEVICES = [("npu", "kept"), ("npu", "duck")]
+    DEVICES = [("npu", variant) for variant in ("kept", "contract", "duck")]
 elif OTHER == "second":
     from second import inductor
 
@@ -313,7 +313,7 @@ class OnAnotherPackagesDevice(unittest.TestCase):
         self.the_same_tests("second", 1)
 
     def test_the_same_tests_on_npu(self):
-        self.the_same_tests("npu", 2)
+        self.the_same_tests("npu", 3)
 
 
 if __name__ == "__main__":
