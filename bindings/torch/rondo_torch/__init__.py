@@ -53,6 +53,7 @@ except ImportError as _error:
 from . import config  # noqa: E402
 from . import device as _device  # noqa: E402
 from . import graphs as _graphs  # noqa: E402
+from . import modules as _modules  # noqa: E402
 
 __version__ = _C.version()
 if _C.built_for() != torch.__version__.split("+")[0]:
@@ -90,3 +91,4 @@ if not without_device:
     torch.utils.rename_privateuse1_backend("rondo")
     _C.register_device()  # allocator, guard, hooks and operators
     _device.install()
+    _modules.install()
