@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "tree_stream.hpp"
+
 namespace py = pybind11;
 
 namespace rondo_torch {
@@ -238,6 +240,7 @@ PyObject* sealed_call(PyObject* object, PyObject* const* given, size_t flags, Py
     return PyObject_Vectorcall(state.fallback.ptr(), given, flags, keywords);
   }
   state.calls++;
+  begin_invocation();
   if (!state.self) return PyObject_Vectorcall(state.body.ptr(), given, static_cast<size_t>(count), keywords);
   std::vector<PyObject*> all{state.self.ptr()};
   all.insert(all.end(), given, given + state.arguments.size());

@@ -87,8 +87,11 @@ Model* make_model(const Spec& spec) {
   auto* model = new Model;
   model->callable = Py_NewRef(spec.callable);
   model->name = spec.name;
-  model->origin = std::make_shared<Origin>(Origin{spec.name, ""});
-  for (const std::string& trace : spec.traces) model->origins.push_back(std::make_shared<Origin>(Origin{spec.name, trace}));
+  bool gradient = spec.mode == RONDO_TREE_BACKWARD;
+  model->origin = std::make_shared<Origin>(Origin{spec.name, "", gradient});
+  for (const std::string& trace : spec.traces) {
+    model->origins.push_back(std::make_shared<Origin>(Origin{spec.name, trace, gradient}));
+  }
   return model;
 }
 
@@ -208,6 +211,7 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
     Inside inside(manager);
     if (inside.outer()) {
       host->sweep();
+      host->running = nullptr;
       host->out_before = host->out.size();
       host->taker = self->spec->name.c_str();
       host->taker_number = self->spec->number;
@@ -567,6 +571,7 @@ void bind_trees(pybind11::module& m) {
   m.def("tree_managers", &managers, py::arg("device") = -1, py::arg("context") = 0);
   m.def("tree_forget_after_fork", &forget_managers_after_fork);
   m.def("tree_sources", [](py::object tracker, py::object marks) { set_generation_sources(tracker.ptr(), marks.ptr()); });
+  m.def("begin_invocation", &begin_invocation);
   m.def("tree_log", [](py::object callback) {
     PyObject* one = callback.is_none() ? nullptr : callback.release().ptr();
     Py_XSETREF(g_log_callback, one);

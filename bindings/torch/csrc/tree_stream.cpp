@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -59,6 +60,7 @@ constexpr std::array<Create, sizeof...(kIndices)> make_creators(std::index_seque
 }
 constexpr auto kCreators = make_creators(std::make_index_sequence<kMaxDevices>());
 
+std::atomic<int64_t> g_invocations{0};
 PyObject *g_tracker = nullptr, *g_marks = nullptr;
 PyObject *g_generation_name = nullptr, *g_counter_name = nullptr;
 
@@ -104,8 +106,11 @@ void return_tree_stream(int index, rondo_stream* stream) {
 int64_t tree_generation() {
   if (!g_marks) return 0;
   int64_t marks = number_of(g_marks, g_counter_name);
-  return marks ? marks : number_of(g_tracker, g_generation_name);
+  // Both only grow, and so their sum is another number after either has.
+  return marks ? marks : number_of(g_tracker, g_generation_name) + g_invocations.load(std::memory_order_relaxed);
 }
+
+void begin_invocation() noexcept { g_invocations.fetch_add(1, std::memory_order_relaxed); }
 
 void set_generation_sources(PyObject* tracker, PyObject* marks) {
   if (!g_generation_name) {

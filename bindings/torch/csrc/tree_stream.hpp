@@ -19,6 +19,8 @@ void return_tree_stream(int device, rondo_stream* stream);
 
 // Below 0 when steps are marked, else counting calls of compiled code.
 int64_t tree_generation();
+// A call of compiled code that does not go through torch.compile, which counts the others.
+void begin_invocation() noexcept;
 // The classes that count: GenerationTracker.generation, MarkStepBox.mark_step_counter.
 void set_generation_sources(PyObject* tracker, PyObject* marks);
 

@@ -263,9 +263,19 @@ def _body(frame, entry, name, core, graph):
     return made, tuple(renamed.values())
 
 
+def _begin_step():
+    """As the program has it: who has marked a step once has to mark all of them, and nobody else shall have to."""
+    from torch._inductor.cudagraph_trees import MarkStepBox
+
+    if MarkStepBox.mark_step_counter:
+        torch.compiler.cudagraph_mark_step_begin()
+    else:
+        _C.begin_invocation()
+
+
 def _run(compiled, examples, keywords, times):
     for _ in range(times):
-        torch.compiler.cudagraph_mark_step_begin()
+        _begin_step()
         compiled(*examples, **keywords)
 
 
@@ -283,9 +293,10 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     are given by name (a dict), of the shapes, strides, data types and devices that calls will have. It is called
     `warmups` times, so that it is compiled, warmed up and recorded; tensors that the function changes are changed.
 
-    Returns a callable of the same arguments, those by name in any order. A call whose arguments, modes (grad, autocast, inference, default
-    device and data type, torch function and dispatch modes), hooks or guards are not what they were goes to `compiled`:
-    it recompiles or raises. rondo_torch.seal_info() counts such calls by reason. SealError: it cannot be sealed, and why.
+    Returns a callable of the same arguments, those by name in any order. A call whose arguments, modes (grad, autocast,
+    inference, default device and data type, torch function and dispatch modes), hooks or guards are not what they were
+    goes to `compiled`: it recompiles or raises. rondo_torch.seal_info() counts such calls by reason. Each call begins a
+    step, as one of `compiled` does. SealError: it cannot be sealed, and why.
     """
     arguments = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
     keywords = {sys.intern(name): value for name, value in (keywords or {}).items()}
@@ -303,7 +314,7 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     spy = _Spy(frame.function.__globals__[name])
     with _probing:
         body, names = _body(frame, entry, name, spy, None)
-        torch.compiler.cudagraph_mark_step_begin()
+        _begin_step()
         body(*(() if frame.self is None else (frame.self,)), *arguments, **keywords)
     for word in names:
         del frame.function.__globals__[word]
@@ -317,7 +328,8 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     if frame.self is None and frame.module is None:
         identities = _own_checks(root, described, frame.function.__globals__)
     sealed = _C.make_sealed({
-        "examples": (*arguments, *keywords.values()), "keywords": tuple(keywords), "body": body, "fallback": compiled, "self": frame.self, "guards": root.check,
+        "examples": (*arguments, *keywords.values()), "keywords": tuple(keywords), "body": body, "fallback": compiled,
+        "self": frame.self, "guards": root.check,
         "own": identities is not None, "identities": identities or [],
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),
         "device_module": vars(torch.utils._device),

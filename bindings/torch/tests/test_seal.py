@@ -6,7 +6,7 @@ import unittest
 import torch
 
 import rondo_torch
-from rondo_torch import seal_info
+from rondo_torch import seal_info, trees
 
 DEVICE = "rondo"
 SCALE = 2.0
@@ -284,6 +284,36 @@ class Sealing(unittest.TestCase):
         net.register_forward_hook(lambda *_: None)
         with self.assertRaisesRegex(rondo_torch.SealError, "has hooks"):
             rondo_torch.seal(torch.compile(net), torch.rand(2, 4, device=DEVICE))
+
+    def test_each_call_is_an_invocation(self):
+        """Outputs that are held over the next call are overwritten by it, as with torch.compile: no new recordings."""
+        xs = tensors(3)
+        sealed = rondo_torch.seal(torch.compile(add_all, mode="reduce-overhead"), xs)
+        for _ in range(3):
+            sealed(*xs)
+        recorded = [manager.info()["recordings"] for manager in trees.managers()]
+        held = sealed(*xs)
+        for number in range(20):
+            ys = [x + number for x in xs]
+            before, held = held, sealed(*ys)
+            self.same(held, add_all(*[y.cpu() for y in ys]))
+            with self.assertRaisesRegex(RuntimeError, "overwritten by a subsequent run"):
+                before[0].cpu()
+        self.assertEqual([manager.info()["recordings"] for manager in trees.managers()], recorded)
+        # Nobody else has to mark steps now.
+        self.assertEqual(torch._inductor.cudagraph_trees.MarkStepBox.mark_step_counter, 0)
+
+    def test_an_argument_without_memory(self):
+        xs = tensors(2)
+        sealed = rondo_torch.seal(torch.compile(add_all, mode="reduce-overhead"), xs)
+        for _ in range(3):
+            sealed(*xs)
+        gone = torch.ones(4, device=DEVICE)
+        gone.untyped_storage().resize_(0)
+        for call in (sealed, torch.compile(add_all, mode="reduce-overhead")):
+            with self.assertRaisesRegex(RuntimeError, "has no memory: its storage was resized to 0 bytes|needs 16 bytes"):
+                call(gone, xs[1])
+        self.same(sealed(*xs), add_all(*[x.cpu() for x in xs]))
 
     def test_it_goes(self):
         xs = tensors(2)
