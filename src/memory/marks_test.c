@@ -38,8 +38,8 @@ static void test_marks_of_four_levels(rondo_test *t) { check_marks(t, 299999); }
 
 static void test_marks_have_bounds(rondo_test *t) {
     rondo__marks marks;
-    T_FAILS(t, rondo__marks_init(&marks, rondo_test_allocator(t), 0), OUT_OF_RANGE, "parts");
-    T_FAILS(t, rondo__marks_init(&marks, rondo_test_allocator(t), (1u << 24) + 1u), OUT_OF_RANGE, "parts");
+    T_FAILS(t, rondo__marks_init(&marks, rondo_test_allocator(t), 0), INVALID_ARGUMENT, "parts");
+    T_FAILS(t, rondo__marks_init(&marks, rondo_test_allocator(t), (1u << 24) + 1u), OUT_OF_MEMORY, "parts");
 }
 
 #define NODES 400u

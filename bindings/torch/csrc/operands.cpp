@@ -67,12 +67,22 @@ at::Tensor host_view(const TensorShape& shape, uint64_t address) {
   return on_storage(storage_on(address, extent(shape)), shape, 0);
 }
 
-rondo_argument argument_of(const at::Tensor& tensor, uint32_t access) {
-  if (!tensor.numel()) return {0, 0, RONDO_ACCESS_VALUE, 0};
+uint64_t check_storage(const at::Tensor& tensor) {
+  if (!tensor.numel()) return 0;
   uint64_t last = 0;
   for (int64_t i = 0; i < tensor.dim(); i++) last += static_cast<uint64_t>((tensor.size(i) - 1) * tensor.stride(i));
+  uint64_t size = (last + 1) * tensor.element_size();
+  uint64_t end = static_cast<uint64_t>(tensor.storage_offset()) * tensor.element_size() + size;
+  TORCH_CHECK(end <= tensor.storage().nbytes(), "rondo: a tensor of sizes ", tensor.sizes(), " needs ", end,
+              " bytes, and its storage was resized to ", tensor.storage().nbytes());
+  return size;
+}
+
+rondo_argument argument_of(const at::Tensor& tensor, uint32_t access) {
+  if (!tensor.numel()) return {0, 0, RONDO_ACCESS_VALUE, 0};
+  uint64_t size = check_storage(tensor);
   const void* start = access == RONDO_ACCESS_READ ? tensor.const_data_ptr() : tensor.mutable_data_ptr();
-  return {reinterpret_cast<uint64_t>(start), (last + 1) * tensor.element_size(), access, 0};
+  return {reinterpret_cast<uint64_t>(start), size, access, 0};
 }
 
 size_t Operands::add(const at::Tensor& tensor, uint32_t access) {

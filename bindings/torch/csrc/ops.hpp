@@ -50,7 +50,9 @@ struct BelowEverything {
   c10::impl::ForceDispatchKeyGuard guard;
 };
 
-// The bytes from the first element to the end of the last.
+// Throws for a tensor whose storage was made smaller under it; else the bytes from its first element to its last one's end.
+uint64_t check_storage(const at::Tensor& tensor);
+// Those bytes, as an argument.
 rondo_argument argument_of(const at::Tensor& tensor, uint32_t access);
 // Contents of `from` into `to`, both of one device, in stream order.
 void enqueue_copy(const at::Tensor& to, const at::Tensor& from);

@@ -245,6 +245,7 @@ struct Facts {
   Results results;
   bool outputs;       // its last arguments are outputs
   bool depends;       // its results' shapes, or what they are, depend on data
+  bool unlike;        // the CPU's kernel makes results of other shapes than the shape function says
   bool random;
   int64_t generator;  // the argument, or -1
 };
@@ -257,6 +258,7 @@ std::unique_ptr<Facts> make_facts(const c10::OperatorHandle& op) {
   facts->outputs = !schema.arguments().empty() && schema.arguments().back().is_out();
   facts->depends = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output) ||
                    !facts->results.tensors;
+  facts->unlike = facts->name == "aten::_embedding_bag" || facts->name == "aten::_embedding_bag_forward_only";
   facts->random = op.hasTag(at::Tag::nondeterministic_seeded);
   facts->generator = facts->random ? generator_argument(op) : -1;
   for (const char* made : {"aten::quantize_per_", "aten::_make_per_", "aten::_to_sparse"}) {
@@ -424,6 +426,7 @@ namespace {
 // Why no call of it can be had, whatever its arguments are; null: it can.
 const char* why_on_host(const Facts& facts) {
   if (facts.random && facts.generator < 0) return "it draws random numbers that it takes no generator for";
+  if (facts.unlike) return "the CPU's kernel for it gives other shapes than it says";
   return facts.depends ? "what it gives depends on data" : nullptr;
 }
 

@@ -47,6 +47,7 @@ bool same_bytes(const at::Tensor& to, const at::Tensor& from) {
 }
 
 void stream_copy(int device, const at::Tensor& to, const at::Tensor& from, rondo_copy_kind kind) {
+  for (const at::Tensor& one : {to, from}) check_storage(one);
   check(rondo_stream_copy(current_stream(device), to.mutable_data_ptr(), from.const_data_ptr(), to.nbytes(), kind));
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/TensorUtils.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -46,6 +47,19 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::op
   c10::DeviceGuard guard(full(device));
   return at::detail::empty_strided_generic(size, stride, device_allocator(), kKeys, c10::dtype_or_default(dtype));
 }
+
+// Zeros without memory, which autograd makes for directions that nothing goes in.
+at::Tensor efficient_zeros(c10::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                           std::optional<c10::Device> device, std::optional<bool> pinned) {
+  check_options(layout, pinned);
+  c10::DeviceGuard guard(full(device));
+  at::native::ZeroTensorAllocator nothing(full(device));
+  return at::detail::empty_generic(size, &nothing, kKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
+                                   c10::dtype_or_default(dtype), std::nullopt);
+}
+
+// A stack of sentences of different lengths is none of nested tensors here: who asks goes on with the padded one.
+bool never_nested(const at::Tensor&, const at::Tensor&) { return false; }
 
 at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride) {
   return at::native::as_strided_tensorimpl(self, size, stride, self.storage_offset());
@@ -114,6 +128,8 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 RONDO_TORCH_KERNELS(aten, views, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", rondo_torch::empty_strided);
+  m.impl("_efficientzerotensor", efficient_zeros);
+  m.impl("_nested_tensor_from_mask_left_aligned", never_nested);
   m.impl("as_strided", at::native::as_strided_tensorimpl);
   m.impl("view", at::native::view);
   m.impl("view.dtype", at::native::view_dtype);

@@ -49,6 +49,11 @@ std::string Claim::message(const char* taker) const {
   text += taker;
   text += "'. It is an output of '" + (origin ? origin->function : std::string("?")) + "'";
   if (origin && !origin->trace.empty()) text += ", from\n" + origin->trace;
+  if (origin && origin->gradient) {
+    text +=
+        "\nIt is a gradient. To accumulate gradients over backwards, have .grad tensors that no recording made: of a first "
+        "step without compiling, or zeros; else set .grad to None before each backward.";
+  }
   text +=
       "\nTo prevent overwriting, clone the tensor outside of torch.compile() before the next call, or call "
       "torch.compiler.cudagraph_mark_step_begin() before each step and use outputs of a step only in it.";

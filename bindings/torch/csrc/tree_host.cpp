@@ -126,6 +126,7 @@ inline bool facts_of_tensor(const c10::TensorImpl* tensor, uint64_t* pointer, ui
   const c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
   if (data.get())
     *pointer = reinterpret_cast<uint64_t>(data.get()) + static_cast<uint64_t>(tensor->storage_offset()) * tensor->itemsize();
+  else if (tensor->numel() && !tensor->key_set().has(c10::DispatchKey::ZeroTensor)) return false;
   const Claim* claim = claim_of(storage);
   return !claim || !claim->stale();
 }
@@ -158,6 +159,10 @@ rondo_status host_check(void* user, void* object) {
     const at::Tensor* tensor = tensor_of(object);
     if (!tensor || !tensor->has_storage()) return RONDO_OK;
     (void)tensor->sizes();
+    bool lost = tensor->numel() && !tensor->storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get() &&
+                !tensor->_is_zerotensor();
+    TORCH_CHECK(!lost, "rondo: an input of sizes ", tensor->sizes(), " has no memory: its storage was resized to ",
+                tensor->storage().nbytes(), " bytes");
     const Claim* claim = claim_of(tensor->storage().unsafeGetStorageImpl());
     if (claim && claim->stale()) return fail(RONDO_CODE_STALE, claim->message(host->taker));
     return RONDO_OK;

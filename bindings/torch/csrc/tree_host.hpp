@@ -33,6 +33,7 @@ struct Ledger {
 // Where an output comes from, for messages.
 struct Origin {
   std::string function, trace;
+  bool gradient = false;  // a backward made it
 };
 
 struct Claim {
@@ -162,8 +163,6 @@ rondo_status status_of_exception() noexcept;
 const at::Tensor* tensor_of(void* object);
 
 bool host_facts(void* user, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words);
-// Such a tensor on memory that it does not own.
-at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where);
 
 rondo_status host_keep(void* user, void* tensor, bool itself, void** out_metadata);
 void host_drop(void* user, void* metadata);

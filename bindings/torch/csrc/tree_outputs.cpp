@@ -92,19 +92,9 @@ c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
                                                c10::DataPtr(nullptr, device_at(device)), device_allocator(), true);
 }
 
-void do_nothing(void*) {}
-
 constexpr size_t kLine = 64;  // bytes that a processor fetches at once
 
 }  // namespace
-
-at::Tensor make_on(const Kept& kept, void* pointer, uint64_t bytes, int64_t offset, c10::Device where) {
-  c10::DataPtr data(pointer, nullptr, &do_nothing, where);
-  return make_tensor(kept,
-                     c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
-                                                                        std::move(data), nullptr, false)),
-                     offset);
-}
 
 // ------------------------------------------------------------------------------------------------------ liveness
 

@@ -523,6 +523,51 @@ class Operators(Case):
             torch.linalg.cholesky(-torch.eye(3, device=DEVICE))
 
 
+class Unusual(Case):
+    def test_second_derivatives(self):
+        """With zeros that have no memory."""
+        self.both(lambda x: torch.func.hessian(lambda a: (a**3).sum())(x), torch.randn(5))
+        self.both(lambda x: torch.func.jacfwd(torch.func.jacrev(lambda a: (a.sin() * a).sum()))(x), torch.randn(4))
+        zeros = torch._efficientzerotensor((3,), device=DEVICE)
+        self.assertEqual((zeros + 1).tolist(), [1.0] * 3)
+        self.assertEqual(zeros.clone().cpu().tolist(), [0.0] * 3)
+        self.assertEqual(zeros.cpu().tolist(), [0.0] * 3)
+
+    def test_sentences_of_different_lengths(self):
+        """What would take nested tensors elsewhere goes on with padded ones."""
+        torch.manual_seed(3)
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        model = torch.nn.TransformerEncoder(layer, 2).eval()
+        x, lengths = torch.randn(3, 5, 8), torch.tensor([5, 3, 2])
+        padding = torch.arange(5) >= lengths[:, None]
+        with torch.no_grad():
+            want = model(x, src_key_padding_mask=padding)
+            got = copy.deepcopy(model).to(DEVICE)(x.to(DEVICE), src_key_padding_mask=padding.to(DEVICE))
+        self.same(got.cpu()[~padding], want[~padding])
+
+    def test_bags(self):
+        table, words = torch.randn(6, 3), torch.tensor([[1, 2], [0, 5]])
+        for mode in ("sum", "mean", "max"):
+            self.both(lambda t, w: F.embedding_bag(w, t, mode=mode), table, words)
+            starts = torch.tensor([0, 3])
+            self.both(lambda t, w, s: F.embedding_bag(w.flatten(), t, s, mode=mode), table, words, starts)
+        graph, table, words = torch.accelerator.Graph(), table.to(DEVICE), words.to(DEVICE)
+        torch.accelerator.synchronize()
+        with self.assertRaisesRegex(RuntimeError, "_embedding_bag.*the CPU's kernel for it gives other shapes"):
+            with torch.Stream(device=DEVICE), graph:
+                F.embedding_bag(words, table)
+
+    def test_a_storage_that_was_made_smaller(self):
+        for size in (0, 8):
+            x = torch.ones(4, device=DEVICE)
+            x.untyped_storage().resize_(size)
+            for use in (lambda: x + 1, lambda: x.mul_(2), lambda: x.sum(), lambda: torch.cat([x, x]), lambda: x.cpu(),
+                        lambda: x.clone(), lambda: F.layer_norm(x, (4,)), lambda: x.fill_(1)):
+                with self.assertRaisesRegex(RuntimeError, f"needs 16 bytes, and its storage was resized to {size}$"):
+                    use()
+        self.assertEqual((torch.ones(2, device=DEVICE) + 1).tolist(), [2.0, 2.0])
+
+
 class Training(Case):
     def train(self, device, make, steps=6, around=None, dtype=torch.float32):
         torch.manual_seed(7)

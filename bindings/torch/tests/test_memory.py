@@ -112,6 +112,9 @@ class Limits(unittest.TestCase):
         with self.assertRaisesRegex(torch.OutOfMemoryError, "rondo: .*no memory for .* bytes: .* reserved"):
             torch.empty(1 << 46, dtype=torch.uint8, device=DEVICE)
         self.assertEqual(stats()["num_ooms"] - before, 1)
+        for bits in range(47, 61):  # also what no segment could ever hold
+            with self.assertRaises(torch.OutOfMemoryError):
+                torch.empty(1 << bits, dtype=torch.uint8, device=DEVICE)
         self.assertEqual((torch.ones(3, device=DEVICE) + 1).tolist(), [2.0] * 3)
 
     def test_a_part_of_the_device(self):

@@ -192,6 +192,15 @@ class Steps(TreeTest):
             self.same(model.weight.grad, want.weight.grad)
             self.same(model.bias.grad, want.bias.grad)
 
+    def test_accumulation_over_gradients_of_a_recording(self):
+        """A gradient that a backward has made is overwritten by the next one, and the text says what to do about it."""
+        model = torch.nn.Linear(3, 3).to(DEVICE)
+        f = self.compile(model)
+        with self.assertRaisesRegex(RuntimeError, r"(?s)overwritten by a subsequent run.*It is a gradient.*set \.grad to None"):
+            for i in range(6):
+                f(torch.full((2, 3), float(i), device=DEVICE)).sum().backward()
+                [parameter.grad.cpu() for parameter in model.parameters()]
+
     def test_remove_hooks_on_cached_tensors(self):
         f = self.compile(lambda x: x * 2)
         fired = []

@@ -222,6 +222,8 @@ class InPlace(unittest.TestCase):
             results += [compiled(x.to("rondo")).cpu() for x in inputs[3:]]
         finally:
             config.trees = before
+            torch._dynamo.reset()
+            torch._inductor.cudagraph_trees.reset_cudagraph_trees()
         for x, result in zip(inputs, results):
             torch.testing.assert_close(result, (x * 3).relu() + 1)
 
