@@ -24,7 +24,15 @@ struct Generator final : c10::GeneratorImpl {
   ~Generator() override { rondo_generator_release(handle); }
   static c10::DeviceType device_type() { return kType; }
 
-  void set_current_seed(uint64_t seed) override { check(rondo_generator_set_seed(handle, seed)); }
+  // A graph draws from what the state is at each replay: a seed that is set in a capture would act once, now.
+  void set_current_seed(uint64_t seed) override {
+    int index = device_.index();
+    TORCH_CHECK(!capturing(current_stream(index)) || seed == current_seed(),
+                "rondo: a generator's seed cannot be changed while the current stream captures: set it before the capture, "
+                "or before a replay");
+    set_seed(seed);
+  }
+  void set_seed(uint64_t seed) { check(rondo_generator_set_seed(handle, seed)); }
   uint64_t current_seed() const override {
     uint64_t seed = 0;
     check(rondo_generator_get_seed(handle, &seed));
@@ -74,7 +82,7 @@ struct Generator final : c10::GeneratorImpl {
   }
   Generator* clone_impl() const override {
     auto* copy = new Generator(device().index());
-    copy->set_current_seed(current_seed());
+    copy->set_seed(current_seed());
     copy->set_offset(get_offset());
     return copy;
   }
@@ -110,7 +118,7 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
   if (!generator.defined()) {
     generator = make_generator(static_cast<c10::DeviceIndex>(which));
     auto& seed = pending_seeds()[static_cast<size_t>(which)];
-    if (seed) generator.set_current_seed(*seed);
+    if (seed) static_cast<Generator*>(generator.unsafeGetGeneratorImpl())->set_seed(*seed);
     seed.reset();
   }
   return generator;

@@ -187,6 +187,11 @@ void release_all(void** items, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; i++) Py_CLEAR(reinterpret_cast<PyObject*&>(items[i]));
 }
 
+// The caller's own capture takes the kernels themselves: it has no use for a graph's memory.
+bool in_capture_of_user(Manager& manager) {
+  return !manager.adapter && !manager.lock.mine() && capturing(current_stream(manager.device));
+}
+
 constexpr Py_ssize_t kFew = 64;
 
 struct Room {
@@ -277,6 +282,7 @@ PyObject* call(PyObject* of, PyObject* const* arguments, size_t flags, PyObject*
     binding = bind(self, context);
     if (!binding) return call_directly(self, list);
   }
+  if (in_capture_of_user(*binding->manager)) return call_directly(self, list);
   PyObject* results = run(self, *binding, list);
   if (tree_lines_waiting()) {
     // An exception that is already on its way stays the one that is raised.

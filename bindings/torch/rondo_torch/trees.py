@@ -5,6 +5,7 @@ Inductor hands each compiled function, or each part of one that can be graphed, 
 ours it gets back the callable of the tree manager itself (csrc/tree_function.cpp): from then on no Python is in between.
 What the manager has to say comes out of PyTorch's own logs, counters and warnings, as people know them from CUDA.
 """
+import contextlib
 import functools
 import inspect
 import operator
@@ -415,8 +416,12 @@ def managers():
 
 
 def reset():
-    """Drops all recordings; outputs that are alive stay usable."""
+    """Drops all recordings; outputs that are alive stay usable. The memory of the pools goes back to the device: what is
+    recorded next has pools of its own."""
     _C.tree_reset()
+    if hasattr(torch, "rondo") and torch.rondo.is_initialized():
+        with contextlib.suppress(RuntimeError):  # while something captures
+            torch.rondo.empty_cache()
     with _lock:
         _mutations.clear()
 

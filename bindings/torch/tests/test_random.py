@@ -200,6 +200,24 @@ class Generators(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "16 bytes|wrong size|RNG state"):
             g.set_state(torch.zeros(3, dtype=torch.uint8))
 
+    def test_a_seed_in_a_capture(self):
+        """It would act once, and not at each replay: refused, but for the one that is there."""
+        torch.manual_seed(5)
+        graph = torch.rondo.RondoGraph()
+        with self.assertRaisesRegex(RuntimeError, "seed cannot be changed while the current stream captures"):
+            with torch.rondo.graph(graph):
+                torch.rondo.manual_seed(6)
+        graph = torch.rondo.RondoGraph()
+        with torch.rondo.graph(graph):
+            torch.rondo.manual_seed(5)
+            drawn = torch.rand(4, device=DEVICE)
+        torch.manual_seed(7)
+        graph.replay()
+        torch.rondo.synchronize()
+        first = drawn.clone()
+        torch.manual_seed(7)
+        self.assertTrue(torch.rand(4, device=DEVICE).equal(first))
+
     def test_default_generators(self):
         torch.manual_seed(1)
         first = torch.rand(5, device=DEVICE)

@@ -27,6 +27,28 @@ class Paths(TreeTest):
         self.assertEqual(info["replays"], 4)
         self.assertEqual(self.skips(), 0)
 
+    def test_in_a_capture_of_ones_own(self):
+        """The program's capture takes the kernels of a compiled function, not a replay."""
+        f = self.compile(lambda x: ((x * 2).relu() + 1, x.sum()))
+        static = full(1)
+        for _ in range(3):
+            f(static)
+        before = self.info()
+        graph = torch.rondo.RondoGraph()
+        with torch.rondo.graph(graph):
+            y, z = f(static)
+            again = f(static)[0] * 3
+        for i in (-1.0, 2.0, 5.0):
+            static.fill_(i)
+            graph.replay()
+            torch.rondo.synchronize()
+            self.same(y, torch.full((4,), max(2 * i, 0.0) + 1))
+            self.same(z, torch.tensor(4 * i))
+            self.same(again, torch.full((4,), 3 * max(2 * i, 0.0) + 3))
+            self.same(f(static)[1], torch.tensor(4 * i))
+        self.assertEqual((self.info("recordings"), self.info("roots")), (before["recordings"], before["roots"]))
+        self.assertEqual(self.info("replays"), before["replays"] + 3)
+
     def test_separate_recordings(self):
         f = self.compile(lambda x: (x + 1, x * 2), dynamic=False)
         for shape in ((3,), (2, 3), (3, 2)):

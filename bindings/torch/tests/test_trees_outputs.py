@@ -254,6 +254,17 @@ class Memory(TreeTest):
             del a, c
         self.assertEqual(self.info("checkpoints"), 2)
 
+    def test_a_reset_gives_memory_back(self):
+        reserved = []
+        for _ in range(6):
+            torch._dynamo.reset()
+            f = torch.compile(lambda x: x + 1, mode="reduce-overhead")
+            for _ in range(3):
+                f(torch.ones(3000, device=DEVICE))
+            del f
+            reserved.append(torch.rondo.memory_reserved())
+        self.assertLessEqual(reserved[-1], reserved[1])
+
     def test_tensor_dies_between_checkpoint(self):
         f = tree_function(boxed(lambda x: (x + 1, x + 2)), 2, name="f")
         g = tree_function(boxed(lambda x: x * 10), 1, name="g")
