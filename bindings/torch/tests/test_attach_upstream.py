@@ -7,12 +7,12 @@ import unittest
 from unittest import mock
 
 WANTED = os.environ.get("RONDO_TORCH_DEVICE")
+os.environ["RONDO_TORCH_TREES"] = "upstream"  # before PyTorch: it may load the installed package
 
 import second_device  # noqa: E402  (before PyTorch: it says that the place is not Rondo's)
 
 if WANTED == "sim":
     second_device.leave_out("no device of Rondo's is used here: one run is enough")
-os.environ["RONDO_TORCH_TREES"] = "upstream"
 import attach_kit  # noqa: E402
 from attach_kit import EndToEnd, compiled, second  # noqa: E402
 
