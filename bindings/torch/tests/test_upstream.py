@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 import traceback
 import unittest
+from unittest import mock
 
 import torch
 
@@ -21,6 +22,8 @@ from rondo_torch import __main__ as command, patches, upstream
 from rondo_torch.upstream import diff, edit, table
 from upstream_models import graphed, two, values
 
+# Folders that have torch/ of other releases, as they come out of a wheel.
+TEXTS = list(filter(None, os.environ.get("RONDO_TORCH_TEXTS", "").split(os.pathsep)))
 SAMPLE = textwrap.dedent('''
     """torch.cuda.synchronize() in a description."""
 
@@ -49,6 +52,17 @@ SAMPLE = textwrap.dedent('''
 
 def edited(*rules, layout="2.13"):
     return edit.transform("sample.py", SAMPLE, rules, layout)
+
+
+def forks(self, where):
+    """CUDA's own path is two constructions and two captures, and only where it is kept."""
+    count = {"kept": (2, 1), "contract": (0, 0), "duck": (0, 0)}
+    for variant, (constructions, captures) in count.items():
+        text = edit.Text("t", table.transformed(table.TREES, variant, where))
+        self.assertEqual(len(text.find("", "torch.cuda.CUDAGraph()")), constructions, variant)
+        self.assertEqual(len(text.find("", "torch.cuda.graph(")), captures, variant)
+        self.assertEqual(len(text.find("", "_graph_capture_context(")), 3, variant)  # its definition and two calls
+    self.assertEqual(len(text.find("", "prepare_for_capture(")), 0, "the clean-ups are guarded, not merged")
 
 
 class Edits(unittest.TestCase):
@@ -112,6 +126,17 @@ class Edits(unittest.TestCase):
                                                {"2.12": 2}),
                                   layout="2.12"))
 
+    def test_places_from_a_layout_on_and_up_to_one(self):
+        self.assertEqual(edit.until("2.13"), {"2.12": 1, "2.13": 1})
+        self.assertEqual(edit.since("2.14", 2), dict.fromkeys(edit.LAYOUTS[2:], 2))
+
+    def test_what_names_cuda_is_counted_and_left(self):
+        rule = edit.Mentions("all", "p", "", 6)
+        self.assertEqual(edited(rule), SAMPLE)
+        more = SAMPLE + "".join(f"{line}\n" for line in ("torch._C._cuda_one()", "x.is_cuda", 'of("cuda")', 'f"cuda:{1}"'))
+        with self.assertRaisesRegex(edit.Moved, '"all" expects 6 places and found 10'):
+            edit.transform("sample.py", more, [rule], "2.13")
+
     def test_two_rules_for_one_place_are_an_error(self):
         with self.assertRaisesRegex(ValueError, "two rules"):
             edited(edit.Replace("a", "p", "Node.run", "torch.cuda.CUDAGraph()", "x"),
@@ -148,24 +173,63 @@ class Table(unittest.TestCase):
         self.assertEqual(table.layout_of("graph_capture_lock = 1"), "2.13")
         self.assertEqual(table.layout_of("kernel_free_cudagraph graph_capture_lock"), "2.14")
         self.assertEqual(table.layout_of("def _is_cuda_graph_recorded_tensor"), "2.12")
-        with self.assertRaisesRegex(edit.Moved, "layout 2.15"):
-            table.layout_of("_LivenessCheckState kernel_free_cudagraph")
+        self.assertEqual(table.layout_of("_LivenessCheckState kernel_free_cudagraph"), "2.15")
         with self.assertRaisesRegex(edit.Moved, "layout"):
             table.layout_of("nothing that is known")
+
+    def test_a_layout_that_nobody_has_counted_is_refused_by_name(self):
+        newer = (("_a_word_of_then", "2.99"), *table._LAYOUTS)
+        with mock.patch.object(table, "_LAYOUTS", newer):
+            self.assertEqual(table.layout_of("_LivenessCheckState"), "2.15")
+            with self.assertRaisesRegex(edit.Moved, r'layout 2\.99 \(.*of 2\.12, 2\.13, 2\.14, 2\.15 places.*uncounted'):
+                table.layout_of("_a_word_of_then _LivenessCheckState")
+
+    def test_a_newer_text_that_looks_like_a_known_one_is_refused_by_what_is_new(self):
+        text = table.read(table.TREES) + '\n\ndef _of_then():\n    return torch.cuda.is_available(), "cuda:0"\n'
+        with self.assertRaisesRegex(edit.Moved, r'the rule "all that names CUDA" expects (\d+) places and found'):
+            edit.transform(table.TREES, text, table.files("kept")[table.TREES], table.layout_of(text))
+
+    def test_what_2_15_writes_otherwise(self):
+        """Its shapes of the same places, in a text of ours."""
+        text = textwrap.dedent('''
+            class TreeManagerContainer:
+                def get_tree_manager(self, first=None):
+                    self.tree_manager = CUDAGraphTreeManager(
+                        self.device_index, first=first
+                    )
+
+
+            def cudagraphify_impl(**kwargs):
+                def run_eager(inputs):
+                    return get_manager(kwargs["device_index"])
+
+
+            class CUDAGraphTreeManager:
+                def __init__(self, device_index):
+                    torch.empty(4, device=f"cuda:{device_index}")
+
+
+            def check_multiple_devices_or_any_cpu_nodes(device_node_mapping):
+                return next(iter(device_node_mapping)).type in _CUDAGRAPH_SUPPORTED_DEVICE_TYPES
+            ''')
+        names = ("container: manager", "a backward pass that is not captured: whose", "manager: its first memory",
+                 "one device that can capture, of a set")
+        known = [rule for rules in table.files("kept").values() for rule in rules if rule.name in names]
+        self.assertEqual(len(known), 4)
+        result = edit.transform("t", text, known, "2.15")
+        for line in ("torch.device(self.device_type, self.device_index), first=first",
+                     'get_manager(_graph_device(kwargs["device_index"], kwargs.get("device"), inputs))',
+                     "torch.empty(4, device=torch.device(self.device_type, device_index))",
+                     "return _graph_capture_supported(next(iter(device_node_mapping)).type)"):
+            self.assertIn(line, result)
+        compile(result, "t", "exec")
 
     def test_a_variant_that_is_none(self):
         with self.assertRaisesRegex(ValueError, "kept, contract, duck, not 'all'"):
             table.files("all")
 
     def test_forks(self):
-        """CUDA's own path is two constructions and two captures, and only where it is kept."""
-        count = {"kept": (2, 1), "contract": (0, 0), "duck": (0, 0)}
-        for variant, (constructions, captures) in count.items():
-            text = edit.Text("t", table.transformed(table.TREES, variant))
-            self.assertEqual(len(text.find("", "torch.cuda.CUDAGraph()")), constructions, variant)
-            self.assertEqual(len(text.find("", "torch.cuda.graph(")), captures, variant)
-            self.assertEqual(len(text.find("", "_graph_capture_context(")), 3, variant)  # its definition and two calls
-        self.assertEqual(len(text.find("", "prepare_for_capture(")), 0, "the clean-ups are guarded, not merged")
+        forks(self, None)
 
 
 class InPlace(unittest.TestCase):
@@ -234,8 +298,6 @@ class InPlace(unittest.TestCase):
         self.assertIs(torch._inductor.cudagraph_trees, before)
 
     def test_a_moved_pytorch_changes_nothing(self):
-        from unittest import mock
-
         before = self.touched()
         text = table.read(table.TREES).replace("torch.cuda.memory_snapshot()", "torch.accelerator.memory_snapshot()")
         real = table.read
@@ -301,16 +363,29 @@ class Command(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="rondo-upstream-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def copies(self):
+    def copies(self, where=None):
         for file in table.files("kept"):
             os.makedirs(os.path.dirname(os.path.join(self.folder, file)), exist_ok=True)
-            shutil.copy(os.path.join(table.root(), file), os.path.join(self.folder, file))
+            shutil.copy(os.path.join(where or table.root(), file), os.path.join(self.folder, file))
         return self.folder
 
     def test_the_patches_apply_and_the_result_is_what_is_installed_in_memory(self):
+        self.patched(table.root())
+
+    @unittest.skipUnless(TEXTS, "RONDO_TORCH_TEXTS names no folders with torch/ of other releases")
+    def test_the_patches_apply_to_other_releases(self):
+        for where in TEXTS:
+            with self.subTest(where):
+                self.patched(where)
+                for name in ("def _graph_device_type(", "def _graph_device_interface(", "def _graph_capture_context(",
+                             "def get_container(device:", "CUDAGraphTreeManager = GraphTreeManager\n"):
+                    self.assertIn(name, table.read(table.TREES, self.folder))
+                forks(self, where)
+
+    def patched(self, where):
         for variant in table.VARIANTS:
-            folder = self.copies()
-            status, text, err = run_command("upstream", "--diff", "--variant", variant)
+            folder = self.copies(where)
+            status, text, err = run_command("upstream", "--diff", "--variant", variant, "--torch", where)
             self.assertEqual((status, err), (0, ""))
             positions = [text.index(f"# {part}: ") for part in table.PARTS]
             self.assertEqual(positions, sorted(positions))
@@ -320,7 +395,9 @@ class Command(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertNotIn("fuzz", done.stdout)
             for file in table.files(variant):
-                self.assertEqual(table.read(file, folder), table.transformed(file, variant), file)
+                result = table.transformed(file, variant, where)
+                self.assertEqual(table.read(file, folder), result, file)
+                compile(result, file, "exec")
 
     def test_the_patched_copies_import(self):
         folder = self.copies()
@@ -367,7 +444,7 @@ class Command(unittest.TestCase):
         with open(file, encoding="utf-8") as source:
             text = source.read()
         with open(file, "w", encoding="utf-8") as target:
-            target.write(text.replace("torch.cuda.Stream()", "torch.Stream()"))
+            target.write(text.replace("torch.cuda.Stream()", "torch.cuda.Stream(None)"))
         status, out, err = run_command("upstream", "--diff", "--torch", folder)
         self.assertEqual((status, out), (1, ""))
         self.assertIn("cudagraph_trees.py: the rule \"manager: torch.cuda.Stream()\" expects 1 place and found 0", err)

@@ -15,7 +15,20 @@ import textwrap
 import tokenize
 
 
+# How the files of PyTorch's releases look, oldest first; each is named after the release that brought it.
+LAYOUTS = ("2.12", "2.13", "2.14", "2.15")
+
 _PROSE = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1))
+
+
+def since(layout, count=1):
+    """Places by layout: so many from a layout on."""
+    return dict.fromkeys(LAYOUTS[LAYOUTS.index(layout):], count)
+
+
+def until(layout, count=1):
+    """Places by layout: so many up to a layout."""
+    return dict.fromkeys(LAYOUTS[:LAYOUTS.index(layout) + 1], count)
 
 
 class Moved(RuntimeError):
@@ -272,6 +285,25 @@ class Parameter(Rule):
         parts = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *spec.defaults, *(d for d in spec.kw_defaults if d)]
         opened = text.text.index("(", text.offset(node.lineno, node.col_offset)) + 1
         return text.one_more(opened, max(map(text.end, parts)), self.put) if parts else [(opened, opened, self.put)]
+
+
+class Mentions(Rule):
+    """All that names CUDA in a scope, which is only counted: members of torch.cuda, bindings of torch._C, what asks
+    whether a tensor is CUDA's, and names of the device."""
+
+    def places(self, text):
+        return [node for scope in text.nodes(self.scope) for node in ast.walk(scope) if self._names_cuda(node)]
+
+    @staticmethod
+    def _names_cuda(node):
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and re.match(r"cuda(:|$)", node.value) is not None
+        if not isinstance(node, ast.Attribute):
+            return False
+        return node.attr in ("cuda", "is_cuda") or node.attr.startswith("_cuda_")
+
+    def change(self, text, node):
+        return []
 
 
 def apply(text, edits):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way to the trees: torch/_inductor/compile_fx.py with the path that needs no trees,
 torch/_inductor/output_code.py, which knows the device of what it wraps, and torch/_dynamo/__init__.py, which resets."""
-from .edit import Argument, Fork, Insert, Parameter, Replace, Statement
+from .edit import Argument, Fork, Insert, Parameter, Replace, Statement, since, until
 
 COMPILE = "torch/_inductor/compile_fx.py"
 OUTPUT = "torch/_inductor/output_code.py"
@@ -78,9 +78,9 @@ OUTPUT_RULES = [
 
 RESET_RULES = [
     Replace("reset of trees", "PR-5a", "reset", "torch.cuda.is_available()", "torch.accelerator.is_available()",
-            count={"2.12": 1, "2.13": 1}),
+            count=until("2.13")),
     Replace("reset of trees", "PR-5a", "reset", "torch.cuda.is_initialized()", "torch.accelerator.is_available()",
-            count={"2.14": 1}),
+            count=since("2.14")),
 ]
 
 

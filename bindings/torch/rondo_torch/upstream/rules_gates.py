@@ -3,13 +3,13 @@
 says."""
 import re
 
-from .edit import Argument, Insert, Parameter, Replace, Statement
+from .edit import Argument, Insert, Parameter, Replace, Statement, since, until
 
 UTILS = "torch/_inductor/cudagraph_utils.py"
 IR = "torch/_inductor/ir.py"
 BACKEND = "torch/_dynamo/backends/cudagraphs.py"
 
-_HAS_ALLOCATOR_GATE = {"2.13": 1, "2.14": 1}
+_HAS_ALLOCATOR_GATE = since("2.13")
 
 UTILS_RULES = [
     Insert("helpers", "PR-3", "check_multiple_devices_or_any_cpu_nodes", "above", '''
@@ -43,7 +43,11 @@ UTILS_RULES = [
         '''),
     Replace("one device that can capture", "PR-3", "check_multiple_devices_or_any_cpu_nodes",
             re.compile(r'(next\(iter\(device_node_mapping\.keys\(\)\)\)\.type)\s+== "cuda"'),
-            r"_graph_capture_supported(\1)"),
+            r"_graph_capture_supported(\1)", count=until("2.14")),
+    # From 2.15 on the types are a set.
+    Replace("one device that can capture, of a set", "PR-3", "check_multiple_devices_or_any_cpu_nodes",
+            re.compile(r"(next\(iter\(device_node_mapping\)\)\.type) in _CUDAGRAPH_SUPPORTED_DEVICE_TYPES"),
+            r"_graph_capture_supported(\1)", count=since("2.15")),
     Parameter("the allocator gate's devices", "PR-3", "check_caching_allocator_for_cudagraphs",
               "device_node_mapping: Any = None", count=_HAS_ALLOCATOR_GATE),
     Insert("the allocator gate's interface", "PR-3", "check_caching_allocator_for_cudagraphs", "top", """
@@ -72,13 +76,13 @@ IR_RULES = [
         from torch._dynamo.device_interface import get_interface_for_device
 
         default_generators = get_interface_for_device(\1.device.type).default_generators()
-        """, count={"2.12": 2, "2.13": 2}),
+        """, count=until("2.13", 2)),
     Replace("the device's generators", "PR-3", _SCOPE, "torch.cuda.default_generators", "default_generators",
-            count={"2.12": 2, "2.13": 2}),
+            count=until("2.13", 2)),
     # From 2.14 on the generator is the current accelerator's, so that only the condition is in the way.
     Statement("a generator's device has an index (two types known)", "PR-3", _SCOPE,
               re.compile(r'\w+\.device\.type in \["cuda", "xpu"\] and device_index is not None'), """
         if device_index is None:
             raise AssertionError("Expected GeneratorState device_index is not None")
-        """, count={"2.14": 2}),
+        """, count=since("2.14", 2)),
 ]

@@ -8,7 +8,7 @@ it than recording does.
 """
 import re
 
-from .edit import Argument, Fork, Insert, Parameter, Replace, Statement
+from .edit import Argument, Fork, Insert, Mentions, Parameter, Replace, Statement, since, until
 
 FILE = "torch/_inductor/cudagraph_trees.py"
 
@@ -140,8 +140,8 @@ _FREE_FUNCTIONS = [
     Replace("container: graph of any device", "PR-5a", "TreeManagerContainer.__init__", "torch.cuda.CUDAGraph | None",
             "Any | None"),
     Replace("container: manager", "PR-5a", "TreeManagerContainer.get_tree_manager",
-            "CUDAGraphTreeManager(self.device_index)",
-            "CUDAGraphTreeManager(torch.device(self.device_type, self.device_index))"),
+            re.compile(r"(?<!def )\b(CUDAGraphTreeManager\(\s*)self\.device_index\b"),
+            r"\1torch.device(self.device_type, self.device_index)"),
     Replace("get_container: of a device", "PR-5a", "get_container", re.compile(r"(?<=\()device_index: int\b"),
             "device: int | torch.device"),
     Insert("get_container: device", "PR-5a", "get_container", "top", "device = _graph_device(device)"),
@@ -150,13 +150,16 @@ _FREE_FUNCTIONS = [
         if not create_if_none_exists:
             return _graph_manager_if_any(device_index)
         """),
-    Replace("get_manager: a device, too", "PR-5a", "get_manager", _INT, "int | torch.device", count={"2.12": 1,
-                                                                                                     "2.13": 1}),
+    Replace("get_manager: a device, too", "PR-5a", "get_manager", _INT, "int | torch.device", count=until("2.13")),
     Replace("get_manager: initialised", "PR-5a", "get_manager", "torch.cuda.is_initialized()",
             "torch.accelerator.is_available()",
-            count={"2.14": 1}),
+            count=since("2.14")),
     Replace("get_manager: current device", "PR-5a", "get_manager", "torch.cuda.current_device()",
-            "_graph_device_interface().current_device()", count={"2.14": 1}),
+            "_graph_device_interface().current_device()", count=since("2.14")),
+    # What is not captured tells the manager of its device, too, that a backward pass has begun.
+    Replace("a backward pass that is not captured: whose", "PR-5a", "cudagraphify_impl.run_eager",
+            'kwargs["device_index"]', '_graph_device(kwargs["device_index"], kwargs.get("device"), inputs)',
+            count=since("2.15")),
     # Whoever has operations for graphs but none for pools is left out by name.
     Insert("a device without operations for trees", "PR-5a", "cudagraphify_impl.deferred_cudagraphify", "before", """
         if unsupported := _graph_trees_unsupported(
@@ -241,28 +244,28 @@ _NODE = [
         self.device_interface = _graph_device_interface(self.device_type)
         """, fragment="self.device = device_index"),
     Replace("node: current device", "PR-5a", "CUDAGraphNode.__init__", "torch.cuda.device(", f"{_DI}.device(",
-            count={"2.12": 1, "2.13": 1}),
+            count=until("2.13")),
     # Other devices' generators join a capture by themselves.
     Replace("node: generators that register", "PR-5a", "CUDAGraphNode.__init__", "in rng_states:",
-            'in rng_states if self.device_type == "cuda" else ():', count={"2.12": 1, "2.13": 1}),
+            'in rng_states if self.device_type == "cuda" else ():', count=until("2.13")),
     Replace("node: graph of any device", "PR-5a", "CUDAGraphNode.__init__", "torch.cuda.CUDAGraph | None",
             "Any | None"),
     Replace("node: synchronisation by configuration", "PR-5a", "CUDAGraphNode.run", "torch.cuda.synchronize()",
             f"{_DI}.synchronize()"),
     Replace("recording: current device", "PR-5a", "CUDAGraphNode._record", "torch.cuda.device(", f"{_DI}.device(",
-            count={"2.12": 1, "2.13": 1, "2.14": 2}),
+            count=until("2.13") | since("2.14", 2)),
     *[Argument(f"recording: {name}", "PR-5a", "CUDAGraphNode._record", name, _SELF, count) for name, count in [
-        ("check_memory_pool", 1), ("clear_cublas_manager", {"2.12": 1, "2.13": 1, "2.14": 2}),
-        ("_update_current_stream_external_object", {"2.12": 1, "2.13": 1, "2.14": 2}),
-        ("get_history_recording", {"2.12": 1, "2.13": 1, "2.14": 2}),
-        ("_use_cuda_memory_pool_manager", {"2.14": 1})]],
+        ("check_memory_pool", 1), ("clear_cublas_manager", until("2.13") | since("2.14", 2)),
+        ("_update_current_stream_external_object", until("2.13") | since("2.14", 2)),
+        ("get_history_recording", until("2.13") | since("2.14", 2)),
+        ("_use_cuda_memory_pool_manager", since("2.14"))]],
     Replace("recording: conditional nodes are CUDA's", "PR-5a", "CUDAGraphNode._record",
             "CUDAGraphCaptureControlFlowOpDispatchMode()",
             'CUDAGraphCaptureControlFlowOpDispatchMode() if self.device_type == "cuda" else contextlib.nullcontext()'),
     Replace("kernel-free: conditional nodes are CUDA's", "PR-5a", "CUDAGraphNode._record",
             "ControlFlowOpWarmupDispatchMode()",
             'ControlFlowOpWarmupDispatchMode() if self.device_type == "cuda" else contextlib.nullcontext()',
-            count={"2.14": 1}),
+            count=since("2.14")),
     Replace("outputs on the device", "PR-5a", "CUDAGraphNode._add_first_outputs", "o.is_cuda",
             "o.device.type == self.device_type"),
     Replace("checkpoint: taken", "PR-5a", "CUDAGraphNode._add_first_outputs", "torch._C._cuda_getCheckpointState(",
@@ -299,6 +302,8 @@ _MANAGER = [
         ("torch.cuda.current_stream()", f"{_DI}.current_stream()", 1),
         ("torch.cuda.CUDAGraph | None", "Any | None", 1),
     ]),
+    Replace("manager: its first memory", "PR-5a", "CUDAGraphTreeManager.__init__", 'device=f"cuda:{device_index}"',
+            "device=torch.device(self.device_type, device_index)", count=since("2.15")),
     Replace("manager: around a recording", "PR-5a", "CUDAGraphTreeManager.record_function", "torch.cuda.synchronize()",
             f"{_DI}.synchronize()", count=2),
     Replace("manager: constants on the device", "PR-5a", "CUDAGraphTreeManager.add_function", "t.is_cuda",
@@ -308,7 +313,7 @@ _MANAGER = [
     Replace("end of a path: memory", "PR-5a", "CUDAGraphTreeManager.dealloc_current_path_weakrefs",
             "torch._C._free_And_Remove_DeleterFn(", "_graph_bindings(self.device_type)._free_And_Remove_DeleterFn("),
     Replace("clones of outputs: current device", "PR-5a", "CUDAGraphTreeManager._clone_live_user_visible_storages",
-            "torch.cuda.device(", f"{_DI}.device(", count={"2.14": 1}),
+            "torch.cuda.device(", f"{_DI}.device(", count=since("2.14")),
     *_moved("checkpoint", "CUDAGraphTreeManager.apply_checkpoint_execution_state_in_allocator", [
         ("torch._C._cuda_setCheckpointPoolState(", f"{_DI}.GraphOps.set_checkpoint_pool_state(", 1),
         ("torch._C._cuda_cudaCachingAllocator_raw_delete(", f"{_DI}.GraphOps.raw_delete(", 1),
@@ -387,14 +392,18 @@ def _constructions(variant):
         Fork("graph and pool of the manager", "PR-5b", manager, "torch.cuda.CUDAGraph()", cuda,
              pool + "self.graph = " + made.format("self.cuda_graphs_thread_pool"), last=_POOL),
         Fork("graph of a node", "PR-5b", node, re.compile(r"(?<!else )torch\.cuda\.CUDAGraph\(\)"), cuda,
-             "self.graph = " + made.format("self.cuda_graphs_pool"), count={"2.12": 1, "2.13": 1}),
+             "self.graph = " + made.format("self.cuda_graphs_pool"), count=until("2.13")),
         # A function without kernels has no graph at all.
         Fork("graph of a node, if it has kernels", "PR-5b", node, "None if wrapped_function.kernel_free_cudagraph else",
              cuda + " or wrapped_function.kernel_free_cudagraph",
              "self.graph = " + made.format("self.cuda_graphs_pool"),
-             count={"2.14": 1}),
+             count=since("2.14")),
     ]
 
 
+# What is new and is CUDA's would pass by all of the above, and be wrong only when it runs.
+_ALL = [Mentions("all that names CUDA", "PR-5a", "", until("2.13", 48) | since("2.14", 51) | since("2.15", 52))]
+
+
 def rules(variant):
-    return [*_FREE_FUNCTIONS, *_WARMUP, *_NODE, *_MANAGER, *_captures(variant), *_constructions(variant)]
+    return [*_FREE_FUNCTIONS, *_WARMUP, *_NODE, *_MANAGER, *_captures(variant), *_constructions(variant), *_ALL]

@@ -2,13 +2,14 @@
 """The table: which file of PyTorch has which rules, and what of it is replaced in a running process.
 
 A layout is how the files of a release look. It is recognised by words that they contain and named after the release
-that brought them; what is newer than every known layout is refused, because nobody has counted there yet.
+that brought them. A newer one is refused, because nobody has counted there yet: by its name, where it has one here, and
+else by the first rule that does not fit, of which one counts all that names CUDA in the trees.
 """
 import importlib.util
 import os
 
 from . import rules_compile, rules_gates, rules_interface, rules_trees
-from .edit import Moved, transform
+from .edit import LAYOUTS, Moved, transform
 
 PARTS = ("PR-2", "PR-3", "PR-4", "PR-5a", "PR-5b")
 VARIANTS = ("kept", "contract", "duck")
@@ -17,7 +18,7 @@ TREES = rules_trees.FILE
 # Words of cudagraph_trees.py, newest first.
 _LAYOUTS = (("_LivenessCheckState", "2.15"), ("kernel_free_cudagraph", "2.14"), ("graph_capture_lock", "2.13"),
             ("_is_cuda_graph_recorded_tensor", "2.12"))
-_COUNTED = ("2.12", "2.13", "2.14")
+_COUNTED = LAYOUTS
 
 
 def files(variant):
