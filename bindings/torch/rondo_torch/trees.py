@@ -399,13 +399,16 @@ class Manager:
 
 
 def _get_manager(original):
+    signature = inspect.signature(original)
+
     @functools.wraps(original)
-    def get_manager(device_index, create_if_none_exists=True):
+    def get_manager(*arguments, **options):
+        given = signature.bind(*arguments, **options).arguments  # without a device: of the current one
         graph = getattr(_compiling, "graph", None)
-        ours = graph is not None and not create_if_none_exists and "cuda" not in graph.device_types
+        ours = graph is not None and not given.get("create_if_none_exists", True) and "cuda" not in graph.device_types
         if ours and choice.trees != "upstream":
-            return Manager(device_index)
-        return original(device_index, create_if_none_exists)
+            return Manager(given.get("device_index"))
+        return original(*arguments, **options)
 
     return get_manager
 

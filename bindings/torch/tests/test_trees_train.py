@@ -7,6 +7,7 @@ import unittest
 
 import torch
 import torch.utils.checkpoint
+from rondo_torch import trees
 from trees_kit import DEVICE, TreeTest, warned
 
 
@@ -151,6 +152,17 @@ class Steps(TreeTest):
         self.assertFalse([w for w in seen if "uninvoked" in str(w.message)])
         self.assertEqual((self.info("recordings"), self.info("roots")), (1, 1))
         del out
+
+    def test_a_manager_is_asked_for_without_a_device(self):
+        """As PyTorch does from 2.14 on, of the current device."""
+        def later(device_index=None, create_if_none_exists=True):
+            return device_index, create_if_none_exists
+
+        asked = trees._get_manager(later)
+        self.assertEqual(asked(create_if_none_exists=False), (None, False))
+        self.assertEqual((asked(3), asked(3, False)), ((3, True), (3, False)))
+        self.compile(lambda x: x + 1)(full(1))  # with what is in place
+        getattr(torch.compiler, "cudagraph_mark_warmup_incomplete", int)()
 
     def test_forward_with_skipped_cudagraphed_backward(self):
         """A backward that is not graphed is one, too: forwards wait no more."""
