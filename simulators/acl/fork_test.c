@@ -186,6 +186,40 @@ static void test_external_new(rondo_test *t) {
     A_IS(t, aclmdlRICaptureEnd(s, &model), 507903);
 }
 
+/* As the vendor's sample does it: a stream waits right behind the launch for what the run is going to record; each time, and
+ * also where the run fails before it comes to that. */
+static void test_a_wait_right_behind_a_launch(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t), u = acl_stream(t);
+    aclrtEvent out = acl_event(t);
+    void *cell = acl_cell(t, 0), *seen = acl_cell(t, 0);
+    acl_begin(t, s);
+    A_OK(t, acl_launch(acl_function(t, "sleep"), s, cell, 2000));
+    A_OK(t, acl_launch(acl_function(t, "add"), s, cell, 1));
+    A_OK(t, aclrtRecordEventWithFlag(out, s, ACL_EVENT_RECORD_EXTERNAL));
+    aclmdlRI model = acl_end(t, s);
+    for (int i = 0; i < 5; i++) {
+        aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_COMPLETE;
+        A_OK(t, aclmdlRIExecuteAsync(model, s));
+        A_OK(t, aclrtQueryEventStatus(out, &status));
+        T_EQ(t, status, ACL_EVENT_RECORDED_STATUS_NOT_READY);
+        A_OK(t, aclrtStreamWaitEvent(u, out));
+        A_OK(t, aclrtMemcpyAsync(seen, 8, cell, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, u));
+        A_OK(t, aclrtSynchronizeStream(u));
+        T_EQ(t, acl_read(t, seen), i + 1);
+        A_OK(t, aclrtSynchronizeStream(s));
+    }
+    aclmdlRI failing = NULL;
+    acl_begin(t, s);
+    A_OK(t, acl_launch(acl_function(t, "break"), s, cell, 0));
+    A_OK(t, aclrtRecordEventWithFlag(out, s, ACL_EVENT_RECORD_EXTERNAL));
+    failing = acl_end(t, s);
+    A_OK(t, aclmdlRIExecuteAsync(failing, s));
+    A_OK(t, aclrtStreamWaitEvent(u, out));
+    A_OK(t, aclrtSynchronizeStreamWithTimeout(u, 20000)); /* it is over, if not as it should be */
+    T_TRUE(t, aclrtSynchronizeStream(s) != 0);
+}
+
 /* A lane that waits for outside does not hold up the others. */
 static void test_lanes_wait_on_their_own(rondo_test *t) {
     A_OPEN(t);
@@ -215,4 +249,5 @@ static void test_lanes_wait_on_their_own(rondo_test *t) {
 
 RONDO_TEST_MAIN(T_PLAIN(test_two_streams), T_PLAIN(test_joined_through_another), T_PLAIN(test_unjoined),
                 T_PLAIN(test_kinds_of_events), T_PLAIN(test_two_captures_are_apart), T_PLAIN(test_external_old),
-                T_PLAIN(test_external_new), T_PLAIN(test_lanes_wait_on_their_own))
+                T_PLAIN(test_external_new), T_PLAIN(test_a_wait_right_behind_a_launch),
+                T_PLAIN(test_lanes_wait_on_their_own))

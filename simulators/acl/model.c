@@ -147,6 +147,9 @@ static bool model_does_something(const sim_task *task) {
     return !event || task->external;
 }
 
+/* What a run and its graph have marks for. */
+static bool model_marked(const sim_task *task) { return task->kind == SIM_WAIT || task->kind == SIM_RECORD; }
+
 aclError sim_model_prepare(sim_model *model) {
     sim_task **work = sim_allocate((model->task_count + 1) * sizeof *work);
     if (!work) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for the list of a graph");
@@ -159,28 +162,46 @@ aclError sim_model_prepare(sim_model *model) {
         sim_task *task = model->tasks[i];
         if (!model_does_something(task)) continue;
         work[model->work_count++] = task;
-        model->outside_count += task->kind == SIM_WAIT;
+        model->outside_count += model_marked(task);
         if (task->kind == SIM_WAIT || task->kind == SIM_VALUE_WAIT) model->apart = model->lane_count > 1;
     }
     return ACL_SUCCESS;
 }
 
-bool sim_model_take_marks(sim_task *run) {
+bool sim_model_take_marks(sim_task *run, uint64_t stream) {
     const sim_model *model = run->as.run.model;
     if (!model->outside_count) return true;
     run->as.run.marks = sim_allocate(model->outside_count * sizeof(sim_record *));
-    for (size_t i = 0; run->as.run.marks && i < model->work_count; i++)
-        if (model->work[i]->kind == SIM_WAIT)
-            run->as.run.marks[run->as.run.mark_count++] = sim_record_hold(model->work[i]->as.event.event->latest);
+    for (size_t i = 0; run->as.run.marks && i < model->work_count; i++) {
+        const sim_task *task = model->work[i];
+        if (!model_marked(task)) continue;
+        sim_record *mark = task->kind == SIM_RECORD ? sim_event_issue(task->as.event.event, stream)
+                                                    : sim_record_hold(task->as.event.event->latest);
+        if (!mark && task->kind == SIM_RECORD) {
+            sim_model_settle_marks(run, ACL_ERROR_BAD_ALLOC);
+            return false;
+        }
+        run->as.run.marks[run->as.run.mark_count++] = mark;
+    }
     return run->as.run.marks != NULL;
 }
 
 void sim_model_use_marks(sim_task *run) {
     sim_model *model = run->as.run.model;
     for (size_t i = 0, mark = 0; i < model->work_count && mark < run->as.run.mark_count; i++) {
-        if (model->work[i]->kind != SIM_WAIT) continue;
+        if (!model_marked(model->work[i])) continue;
         sim_record_release(model->work[i]->as.event.mark);
         model->work[i]->as.event.mark = sim_record_hold(run->as.run.marks[mark++]);
+    }
+}
+
+void sim_model_settle_marks(sim_task *run, aclError error) {
+    sim_model *model = run->as.run.model;
+    for (size_t i = 0, mark = 0; i < model->work_count && mark < run->as.run.mark_count; i++) {
+        sim_task *task = model->work[i];
+        if (!model_marked(task)) continue;
+        sim_record *own = run->as.run.marks[mark++];
+        if (task->kind == SIM_RECORD && !own->done) sim_event_record_done(task->as.event.event, own, error);
     }
 }
 
@@ -218,11 +239,16 @@ static bool model_ready(const sim_task *task) {
 
 static aclError model_event(sim_task *task) {
     sim_event *event = task->as.event.event;
-    sim_record *mark = task->kind == SIM_RECORD ? sim_event_issue(event, 0) : NULL;
+    sim_record *mark = NULL;
     if (task->kind == SIM_RESET) event->raised = false;
-    else if (!mark) return ACL_ERROR_BAD_ALLOC;
-    else sim_event_record_done(event, mark, ACL_SUCCESS);
-    sim_record_release(mark);
+    else {
+        /* The run's own, issued when it was enqueued; graphs of conditions have none. */
+        mark = task->as.event.mark ? task->as.event.mark : sim_event_issue(event, 0);
+        task->as.event.mark = NULL;
+        if (!mark) return ACL_ERROR_BAD_ALLOC;
+        sim_event_record_done(event, mark, ACL_SUCCESS);
+        sim_record_release(mark);
+    }
     sim_changed();
     return ACL_SUCCESS;
 }

@@ -176,7 +176,10 @@ static void queue_pop(sim_stream *stream) {
     sim_task *task = stream->first;
     if (task->kind == SIM_RECORD)
         sim_event_record_done(task->as.event.event, task->as.event.mark, stream->dropping ? stream->error : 0);
-    if (task->kind == SIM_RUN) sim_model_run_done(task->as.run.model);
+    if (task->kind == SIM_RUN) {
+        sim_model_settle_marks(task, stream->dropping ? stream->error : ACL_SUCCESS);
+        sim_model_run_done(task->as.run.model);
+    }
     if (task->kind == SIM_UPDATE) sim_group_applied(task->as.update.group);
     stream->first = task->next;
     if (!stream->first) stream->end = &stream->first;
@@ -235,7 +238,7 @@ static aclError queue_push(sim_stream *stream, sim_task *task) {
         task->as.event.event->waits++;
     }
     if (task->kind == SIM_RUN) {
-        if (!sim_model_take_marks(task)) {
+        if (!sim_model_take_marks(task, stream->object.number)) {
             sim_task_free(task);
             return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a run");
         }

@@ -295,7 +295,7 @@ struct sim_task {
         } value;
         struct {
             sim_model *model;
-            sim_record **marks; /* what its waits for outside are for, in order, as it was when the run was enqueued */
+            sim_record **marks; /* of its waits for and records of events of outside, in order, since it was enqueued */
             size_t mark_count;
         } run;
         struct {
@@ -533,9 +533,12 @@ aclError sim_model_prepare(sim_model *model);
 /* One run of the prepared list. Without the lock. */
 aclError sim_model_run(sim_model *model, char *text);
 void sim_model_run_done(sim_model *model);
-/* The records that the run's waits for outside are for: taken when it is enqueued, used when it is its turn. */
-bool sim_model_take_marks(sim_task *run);
+/* The records that the run's waits for outside are for, and those that it will make: taken when it is enqueued, used when it
+ * is its turn. Who waits right behind a launch waits for its records. */
+bool sim_model_take_marks(sim_task *run, uint64_t stream);
 void sim_model_use_marks(sim_task *run);
+/* Records that it did not come to are over, too. */
+void sim_model_settle_marks(sim_task *run, aclError error);
 void sim_arguments_free_all(sim_arguments *first);
 
 /* fork.c: events on streams that capture, or that join. `external`: by flag. */
