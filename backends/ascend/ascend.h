@@ -8,7 +8,7 @@
  *   device.c    a device: its context, properties, binaries, counts
  *   memory.c    device memory at 512 bytes, pinned host memory
  *   stream.c    streams; event.c: events; call.c: kernels and host functions on a stream, and whose failure it was
- *   graph.c     captured graphs (aclmdlRI), their nodes, task groups
+ *   graph.c     captured graphs (aclmdlRI), their nodes, task groups; outside.c: events outside of them
  *
  * A library that accepts an image of C functions (simulators/acl) runs host kernels; a device's own library refuses it, and
  * only kernels of loaded binaries run there.
@@ -35,6 +35,7 @@
     X(limits)                   \
     X(capture)                  \
     X(taskgroup)                \
+    X(external)                 \
     X(name)                     \
     X(json)
 enum {
@@ -150,6 +151,7 @@ struct rondo__ascend_device {
     int32_t index;
     void *context;
     bool native, updates; /* settings */
+    bool external;        /* graphs take events of outside */
     pthread_mutex_t mutex;
     rondo__ascend_block *blocks;
     rondo__ascend_graph *captures; /* going on */
@@ -160,7 +162,8 @@ struct rondo__ascend_device {
 
 extern const rondo_memory_table rondo__ascend_memory_table;
 extern const rondo_stream_table rondo__ascend_stream_table;
-extern const rondo_graph_table rondo__ascend_graph_table;
+extern const rondo_graph_table rondo__ascend_graph_table,
+    rondo__ascend_graph_table_plain; /* plain: no events of outside */
 
 RONDO_MUST_USE rondo_status rondo__ascend_device_open(rondo__ascend_library *library, uint32_t index,
                                                       const char *settings, const rondo_device_table **out_table,
@@ -198,6 +201,10 @@ typedef struct rondo__ascend_event {
     rondo__ascend_device *device;
     void *native;
     uint64_t capture_id; /* of the capture that it was recorded in last; 0: none */
+    /* The driver's events are of one use for good, inside of captures or outside of graphs, and of outside only where nothing
+     * recorded them before: graphs get one of their own, which is the one of outside from then on. Null: no graph has it. */
+    void *outside;
+    bool recorded, moved; /* outside of captures; and `outside` has that record */
 } rondo__ascend_event;
 
 RONDO_MUST_USE rondo_status rondo__ascend_stream_ran(rondo__ascend_stream *stream, rondo__ascend_fate *fate);
@@ -207,6 +214,10 @@ rondo_status rondo__ascend_event_record(void *event, void *stream);
 rondo_status rondo__ascend_event_wait(void *event, void *stream);
 rondo_status rondo__ascend_event_query(void *event, bool *out_done);
 rondo_status rondo__ascend_event_synchronize(void *event);
+/* The one that has the latest record outside of captures. */
+static inline void *rondo__ascend_event_now(const rondo__ascend_event *event) {
+    return event->moved ? event->outside : event->native;
+}
 
 /* ----------------------------------------------------------------------------------------------------- graph.c */
 
@@ -219,6 +230,14 @@ typedef struct rondo__ascend_node {
     char *name;
 } rondo__ascend_node;
 
+/* An event of outside, which a graph has once: recorded by it or waited for. */
+typedef struct rondo__ascend_outside {
+    struct rondo__ascend_outside *next;
+    rondo__ascend_event *event;
+    uint64_t node;
+    bool wait;
+} rondo__ascend_outside;
+
 struct rondo__ascend_graph {
     rondo__ascend_device *device;
     rondo__ascend_graph *next; /* while it captures */
@@ -229,6 +248,7 @@ struct rondo__ascend_graph {
     rondo__ascend_node *nodes;
     size_t node_count, node_capacity;
     rondo__ascend_host_call *host_calls;
+    rondo__ascend_outside *outside;
     void *update_stream, *update_event;
     bool updated; /* the next run waits for the event */
 };
@@ -238,6 +258,13 @@ RONDO_MUST_USE rondo_status rondo__ascend_mode(const rondo_host_api *host, rondo
 /* One node more; `call` is null for what is no kernel. Group begin and end around a kernel's launch. */
 RONDO_MUST_USE rondo_status rondo__ascend_graph_launch(rondo__ascend_stream *stream, const rondo_call *call);
 RONDO_MUST_USE rondo_status rondo__ascend_graph_other(rondo__ascend_stream *stream);
+/* outside.c: as nodes of the stream's capture; and around a launch. */
+RONDO_MUST_USE rondo_status rondo__ascend_outside_record(void *event, void *stream);
+RONDO_MUST_USE rondo_status rondo__ascend_outside_wait(void *event, void *stream);
+RONDO_MUST_USE rondo_status rondo__ascend_outside_before(const rondo__ascend_graph *graph,
+                                                         const rondo__ascend_stream *stream);
+void rondo__ascend_outside_after(const rondo__ascend_graph *graph);
+void rondo__ascend_outside_free(rondo__ascend_graph *graph);
 /* The stream joins the capture that the event was recorded in. */
 void rondo__ascend_graph_join(rondo__ascend_stream *stream, uint64_t capture_id);
 

@@ -22,8 +22,10 @@ static void take_line(void *user, rondo_log_level level, const char *text) {
     (void)snprintf(lines + used, sizeof lines - used, "%s\n", text);
 }
 
+static const char *older_library; /* in place of the simulated one, while a test has it */
+
 static const char *library_path(rondo_test *t) {
-    const char *path = getenv("RONDO_TEST_ACL_LIBRARY");
+    const char *path = older_library ? older_library : getenv("RONDO_TEST_ACL_LIBRARY");
     if (!path || access(path, R_OK)) rondo_test_skip(t, "RONDO_TEST_ACL_LIBRARY names no simulated libascendcl.so");
     return path;
 }
@@ -35,6 +37,7 @@ static rondo_instance *open_instance(rondo_test *t, const char *library) {
     options.allocator = rondo_test_allocator(t);
     options.ignore_plugin_path = 1;
     options.log = take_line;
+    options.log_level = RONDO_LOG_INFO;
     if (library) T_EQ(t, setenv("RONDO_ACL_LIBRARY", library, 1), 0);
     T_OK(t, rondo_instance_create(&options, &instance));
     T_DEFER(t, rondo_instance_release, instance);
@@ -60,6 +63,7 @@ static void settings_back(void *pointer) {
     (void)control->set("DELAY", 0);
     (void)control->set("NOTIFIES", 1024);
     (void)control->fail("aclmdlRICaptureEnd", 0, 0);
+    (void)control->fail("aclrtRecordEventWithFlag", 0, 0);
 }
 
 typedef struct bed {
@@ -129,6 +133,15 @@ static rondo_status copy(const bed *b, rondo_stream *stream, const void *from, v
     call.arguments = arguments;
     call.argument_count = 3;
     call.name = "copy";
+    return rondo_stream_launch(stream, &call);
+}
+
+static rondo_status spin(const bed *b, rondo_stream *stream) {
+    rondo_argument argument = {5000000, 0, 0, 0};
+    rondo_call call = RONDO_CALL_INIT;
+    call.kernel = b->spin;
+    call.arguments = &argument;
+    call.argument_count = 1;
     return rondo_stream_launch(stream, &call);
 }
 
@@ -456,6 +469,161 @@ static void test_forks(rondo_test *t) {
     if (!rondo_test_failing(t)) T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 20);
 }
 
+/* -------------------------------------------------------------------------------------- events outside of graphs */
+
+static rondo_event *open_event(rondo_test *t, const bed *b) {
+    rondo_event *event = NULL;
+    T_OK(t, rondo_event_create(b->device, &event));
+    T_DEFER(t, rondo_event_release, event);
+    return event;
+}
+
+/* Each step writes a value on the side; the replay waits for it, and the side for what the replay records. A slot behind the wait
+ * shows that nodes keep their numbers. */
+static void steps_with_events(rondo_test *t, const bed *b, bool native) {
+    enum { STEPS = 20 };
+    void *results = NULL;
+    rondo_event *in = open_event(t, b), *out = open_event(t, b);
+    rondo_graph *graph = open_graph(t, b);
+    T_OK(t, rondo_memory_allocate(b->device, (uint64_t)STEPS * 64, &results));
+    T_EQ(t, b->control->set("DELAY", 30), 0);
+    T_OK(t, rondo_graph_declare_slot(graph, 0, b->c, 64, RONDO_ACCESS_WRITE, RONDO_SLOT_REBIND));
+    T_OK(t, spin(b, b->side));
+    T_OK(t, iota(b, b->side, b->a, 0));
+    T_OK(t, rondo_event_record(in, b->side)); /* before there is a graph that waits for it */
+    T_OK(t, rondo_graph_capture_begin(graph, b->stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, rondo_event_wait_external(in, b->stream));
+    T_OK(t, copy(b, b->stream, b->a, b->b));
+    T_OK(t, copy(b, b->stream, b->b, b->c));
+    T_OK(t, rondo_event_record_external(out, b->stream));
+    T_OK(t, rondo_graph_capture_end(graph, b->stream));
+    T_EQ(t, is_native(t, graph), native);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        T_OK(t, rondo_graph_bind(graph, 0, (char *)results + step * 64));
+        T_OK(t, rondo_graph_replay(graph, b->stream));
+        T_OK(t, rondo_event_wait(out, b->side));
+        T_OK(t, iota(b, b->side, b->a, 100 * (step + 1))); /* what the replay has read */
+        T_OK(t, rondo_event_record(in, b->side));
+    }
+    T_OK(t, rondo_event_synchronize(out));
+    for (uint64_t step = 0; step < STEPS; step++) want(t, b, (char *)results + step * 64, 100 * step);
+    T_EQ(t, b->control->count("aclmdlRIExecuteAsync"), native ? STEPS : 0);
+    T_EQ(t, b->control->count("aclmdlRICaptureTaskUpdateBegin"), native ? STEPS : 0);
+}
+
+static void test_events_of_outside_are_in_the_graph(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    steps_with_events(t, &b, true);
+    T_EQ(t, b.control->count("aclmdlRICaptureBegin"), 1);
+    T_EQ(t, b.control->count("aclrtStreamWaitEventWithFlag"), 1);
+    T_EQ(t, b.control->count("aclrtRecordEventWithFlag"), 1);
+    T_EQ(t, b.control->alive("models"), 1);
+}
+
+/* 207000: the driver is asked once, and graphs without such events stay its own. */
+static void go_without_events(rondo_test *t, const bed *b, const char *which) {
+    steps_with_events(t, b, false);
+    T_TRUE(t, strstr(lines, "is replayed node by node") && strstr(lines, "[207000]"));
+    T_TRUE(t, strstr(lines, which) != NULL);
+    T_EQ(t, b->control->count("aclrtStreamWaitEventWithFlag"), 1);
+    steps_with_events(t, b, false);
+    T_EQ(t, b->control->count("aclrtStreamWaitEventWithFlag"), 1);
+    T_TRUE(t, strstr(lines, "it said before") != NULL);
+    rondo_graph *graph = open_graph(t, b);
+    T_OK(t, rondo_graph_capture_begin(graph, b->stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(b, b->stream, b->a, 5));
+    T_OK(t, rondo_graph_capture_end(graph, b->stream));
+    T_TRUE(t, is_native(t, graph));
+}
+
+static void test_older_firmware_has_no_events_of_outside(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->set("SOFTWARE_SQ", 0), 0);
+    go_without_events(t, &b, "node 0 waits for event");
+}
+
+static void test_records_of_outside_are_refused(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    T_EQ(t, b.control->fail("aclrtRecordEventWithFlag", 1, 207000), 0);
+    go_without_events(t, &b, "node 3 records event");
+}
+
+/* A copy of the library in which one symbol has another name. */
+static void write_older_library(rondo_test *t, const char *symbol, char *path, size_t capacity) {
+    FILE *from = fopen(library_path(t), "rb"), *to = NULL;
+    T_TRUE(t, from != NULL);
+    T_EQ(t, fseek(from, 0, SEEK_END), 0);
+    size_t size = (size_t)ftell(from), length = strlen(symbol), found = 0;
+    char *bytes = malloc(size);
+    rewind(from);
+    T_TRUE(t, bytes && fread(bytes, 1, size, from) == size);
+    T_EQ(t, fclose(from), 0);
+    for (size_t i = 0; i + length <= size; i++) {
+        if (memcmp(bytes + i, symbol, length) != 0) continue;
+        bytes[i + length - 1] = '_';
+        found++;
+    }
+    (void)snprintf(path, capacity, "%s/libascendcl.so", rondo_test_folder(t));
+    to = fopen(path, "wb");
+    T_TRUE(t, found && to && fwrite(bytes, 1, size, to) == size);
+    T_EQ(t, fclose(to), 0);
+    free(bytes);
+}
+
+static void forget_older_library(void *unused) {
+    (void)unused;
+    older_library = NULL;
+}
+
+static void test_a_library_without_events_of_outside(rondo_test *t) {
+    char path[512];
+    bed b;
+    write_older_library(t, "aclrtRecordEventWithFlag", path, sizeof path);
+    T_DEFER(t, forget_older_library, &b);
+    older_library = path;
+    bed_open(t, NULL, &b);
+    T_TRUE(t, strstr(lines, "no events outside of graphs") && strstr(lines, "has no aclrtRecordEventWithFlag"));
+    steps_with_events(t, &b, false);
+    T_EQ(t, b.control->count("aclrtStreamWaitEventWithFlag"), 0);
+    T_EQ(t, b.control->count("aclmdlRICaptureBegin"), 0); /* not even tried */
+}
+
+/* The driver's graphs take an event once: said by event and nodes before it is asked, and the list does it. */
+static void test_an_event_of_outside_twice(rondo_test *t) {
+    static const char *const says[] = {"node 2 records event", "node 2 waits for event", "node 2 records event"};
+    static const char *const of[] = {"which node 0 waits for already", "which node 0 waits for already",
+                                     "which node 0 records already"};
+    bed b;
+    bed_open(t, NULL, &b);
+    for (int way = 0; way < 3; way++) {
+        lines[0] = 0;
+        b.control->clear_counts();
+        rondo_event *event = open_event(t, &b);
+        rondo_graph *graph = open_graph(t, &b);
+        T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+        if (way == 2) T_OK(t, rondo_event_record_external(event, b.stream));
+        else T_OK(t, rondo_event_wait_external(event, b.stream));
+        T_OK(t, copy(&b, b.stream, b.a, b.b));
+        if (way == 1) T_OK(t, rondo_event_wait_external(event, b.stream));
+        else T_OK(t, rondo_event_record_external(event, b.stream));
+        T_OK(t, rondo_graph_capture_end(graph, b.stream));
+        T_TRUE(t, !is_native(t, graph));
+        T_TRUE(t, strstr(lines, says[way]) && strstr(lines, of[way]));
+        T_EQ(t, b.control->count("aclrtStreamWaitEventWithFlag") + b.control->count("aclrtRecordEventWithFlag"), 1);
+        for (uint64_t step = 0; step < 3; step++) {
+            T_OK(t, iota(&b, b.side, b.a, step));
+            T_OK(t, rondo_event_record(event, b.side));
+            if (way == 2) T_OK(t, rondo_stream_synchronize(b.side));
+            T_OK(t, rondo_graph_replay(graph, b.stream));
+            want(t, &b, b.b, step);
+        }
+        T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 0);
+    }
+}
+
 /* ------------------------------------------------------------------------------- streams of another library */
 
 /* What a vendor's package does by itself: its stream, its own launches. */
@@ -601,6 +769,53 @@ static void test_a_wrapped_streams_capture_fails(rondo_test *t) {
     T_FAILS(t, rondo_graph_capture_end(other, b.stream), CAPTURE_INVALIDATED, "drivers do not nest");
 }
 
+/* One event, in captures as a fork and of outside: the driver would refuse one of its own for both. */
+static void test_an_event_of_both_uses(rondo_test *t) {
+    bed b;
+    bed_open(t, NULL, &b);
+    rondo_event *event = open_event(t, &b), *join = open_event(t, &b);
+    rondo_graph *first = open_graph(t, &b), *second = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(first, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 8));
+    T_OK(t, rondo_event_record_external(event, b.stream));
+    T_OK(t, rondo_graph_capture_end(first, b.stream));
+    T_OK(t, rondo_graph_capture_begin(second, b.side, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, rondo_event_wait_external(event, b.side)); /* from graph to graph */
+    T_OK(t, copy(&b, b.side, b.a, b.b));
+    T_OK(t, rondo_graph_capture_end(second, b.side));
+    T_TRUE(t, is_native(t, first) && is_native(t, second));
+    T_EQ(t, b.control->set("DELAY", 200), 0);
+    for (int i = 0; i < 10; i++) {
+        T_OK(t, rondo_stream_fill(b.stream, b.a, 0, 64));
+        T_OK(t, rondo_graph_replay(first, b.stream));
+        T_OK(t, rondo_graph_replay(second, b.side));
+        T_OK(t, rondo_stream_synchronize(b.side));
+        want(t, &b, b.b, 8);
+    }
+    T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), 20);
+    vendor v;
+    vendor_open(t, &v);
+    rondo_stream *stream = wrap(t, &b, v.stream), *side = wrap(t, &b, v.side);
+    rondo_graph *direct = open_graph(t, &b);
+    T_OK(t, rondo_graph_capture_begin(direct, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
+    T_OK(t, rondo_event_record(event, stream));
+    T_OK(t, rondo_event_wait(event, side));
+    T_OK(t, iota(&b, side, b.c, 3));
+    T_OK(t, rondo_event_record(join, side));
+    T_OK(t, rondo_event_wait(join, stream));
+    T_OK(t, rondo_graph_capture_end(direct, stream));
+    T_FAILS(t, rondo_graph_replay(second, b.side), INVALID_STATE, "last recorded in a capture");
+    T_OK(t, rondo_graph_replay(first, b.stream)); /* records it */
+    T_OK(t, rondo_graph_replay(second, b.side));
+    T_OK(t, rondo_graph_replay(direct, stream));
+    T_OK(t, rondo_stream_synchronize(stream));
+    want(t, &b, b.c, 3);
+    rondo_graph_reset(direct);
+    T_OK(t, rondo_graph_capture_begin(direct, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
+    T_FAILS(t, rondo_graph_replay(second, stream), UNSUPPORTED, "events outside of the graph");
+    T_FAILS(t, rondo_graph_capture_end(direct, stream), CAPTURE_INVALIDATED, "");
+}
+
 static void test_keep_graph_has_no_effect_there(rondo_test *t) {
     bed b;
     vendor v;
@@ -639,4 +854,7 @@ RONDO_TEST_MAIN(T(test_no_library), T(test_wrong_library), T(test_codes), T(test
                 T_PLAIN(test_e14_streams_are_counted_first), T(test_e16_a_replay_inside_a_capture),
                 T(test_failures_by_name), T_PLAIN(test_the_drivers_words), T_PLAIN(test_a_threads_context_is_its_own),
                 T(test_forks), T(test_a_wrapped_stream_is_captured_by_the_driver),
-                T_PLAIN(test_a_wrapped_streams_capture_fails), T(test_keep_graph_has_no_effect_there))
+                T_PLAIN(test_a_wrapped_streams_capture_fails), T_PLAIN(test_events_of_outside_are_in_the_graph),
+                T_PLAIN(test_older_firmware_has_no_events_of_outside), T_PLAIN(test_records_of_outside_are_refused),
+                T_PLAIN(test_a_library_without_events_of_outside), T_PLAIN(test_an_event_of_outside_twice),
+                T_PLAIN(test_an_event_of_both_uses), T(test_keep_graph_has_no_effect_there))

@@ -216,6 +216,7 @@ static void device_tell(const rondo__ascend_device *device) {
     static const char *const features[RONDO__ASCEND_GROUP_COUNT] = {
         [RONDO__ASCEND_GROUP_capture] = "graphs of its own",
         [RONDO__ASCEND_GROUP_taskgroup] = "updates of captured kernels",
+        [RONDO__ASCEND_GROUP_external] = "events outside of graphs in its own",
         [RONDO__ASCEND_GROUP_json] = "its own pictures of graphs",
         [RONDO__ASCEND_GROUP_pointer] = "checks of a copy's direction",
         [RONDO__ASCEND_GROUP_failure] = "streams that stop at a failure",
@@ -238,6 +239,7 @@ static void device_tell(const rondo__ascend_device *device) {
         .close = device_close                                                                           \
     }
 static const rondo_device_table device_with_graphs = DEVICE_TABLE(&rondo__ascend_graph_table);
+static const rondo_device_table device_with_plain_graphs = DEVICE_TABLE(&rondo__ascend_graph_table_plain);
 static const rondo_device_table device_without_graphs = DEVICE_TABLE(NULL);
 
 rondo_status rondo__ascend_device_open(rondo__ascend_library *library, uint32_t index, const char *settings,
@@ -264,8 +266,11 @@ rondo_status rondo__ascend_device_open(rondo__ascend_library *library, uint32_t 
     (void)pthread_mutex_init(&device->mutex, NULL);
     device->native = device->native && rondo__ascend_has(library, RONDO__ASCEND_GROUP_capture);
     device->updates = device->updates && rondo__ascend_has(library, RONDO__ASCEND_GROUP_taskgroup);
+    device->external = rondo__ascend_has(library, RONDO__ASCEND_GROUP_external);
     device_tell(device);
-    *out_table = device->native ? &device_with_graphs : &device_without_graphs;
+    *out_table = !device->native    ? &device_without_graphs
+                 : device->external ? &device_with_graphs
+                                    : &device_with_plain_graphs;
     *out_device = device;
     return RONDO_OK;
 }

@@ -27,6 +27,7 @@ void rondo__ascend_event_destroy(void *self, void *handle) {
     void *before = NULL;
     rondo_status status = rondo__ascend_enter(device, &before);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclrtDestroyEvent, event->native);
+    if (event->outside) (void)device->library->api.aclrtDestroyEvent(event->outside);
     device->host->status_release(status);
     rondo__ascend_leave(device, before);
     rondo__ascend_free(device->host, event, sizeof *event);
@@ -39,8 +40,13 @@ rondo_status rondo__ascend_event_record(void *handle, void *stream_handle) {
     rondo_status status = rondo__ascend_enter(event->device, &before);
     if (status) return status;
     rondo__ascend_count(event->device, RONDO__ASCEND_COUNT_EVENTS);
-    status = RONDO__ASCEND_CALL(event->device->library, aclrtRecordEvent, event->native, stream->native);
+    void *native = stream->capture || !event->outside ? event->native : event->outside;
+    status = RONDO__ASCEND_CALL(event->device->library, aclrtRecordEvent, native, stream->native);
     if (!status) event->capture_id = stream->capture ? stream->capture->id : 0;
+    if (!status && !stream->capture) {
+        event->recorded = true;
+        event->moved = native == event->outside;
+    }
     return rondo__ascend_left(event->device, before, status);
 }
 
@@ -51,7 +57,8 @@ rondo_status rondo__ascend_event_wait(void *handle, void *stream_handle) {
     rondo_status status = rondo__ascend_enter(event->device, &before);
     if (status) return status;
     rondo__ascend_count(event->device, RONDO__ASCEND_COUNT_EVENTS);
-    status = RONDO__ASCEND_CALL(event->device->library, aclrtStreamWaitEvent, stream->native, event->native);
+    void *native = stream->capture || event->capture_id ? event->native : rondo__ascend_event_now(event);
+    status = RONDO__ASCEND_CALL(event->device->library, aclrtStreamWaitEvent, stream->native, native);
     if (!status && event->capture_id && !stream->capture) rondo__ascend_graph_join(stream, event->capture_id);
     return rondo__ascend_left(event->device, before, status);
 }
@@ -62,7 +69,8 @@ rondo_status rondo__ascend_event_query(void *handle, bool *out_done) {
     int complete = 0;
     rondo_status status = rondo__ascend_enter(event->device, &before);
     if (status) return status;
-    status = RONDO__ASCEND_CALL(event->device->library, aclrtQueryEventStatus, event->native, &complete);
+    status =
+        RONDO__ASCEND_CALL(event->device->library, aclrtQueryEventStatus, rondo__ascend_event_now(event), &complete);
     if (!status) *out_done = complete == 1;
     return rondo__ascend_left(event->device, before, status);
 }
@@ -72,6 +80,6 @@ rondo_status rondo__ascend_event_synchronize(void *handle) {
     void *before = NULL;
     rondo_status status = rondo__ascend_enter(event->device, &before);
     if (status) return status;
-    status = RONDO__ASCEND_CALL(event->device->library, aclrtSynchronizeEvent, event->native);
+    status = RONDO__ASCEND_CALL(event->device->library, aclrtSynchronizeEvent, rondo__ascend_event_now(event));
     return rondo__ascend_left(event->device, before, status);
 }

@@ -52,6 +52,7 @@ static void graph_free(rondo__ascend_graph *graph) {
     }
     rondo__ascend_free(host, graph->nodes, graph->node_capacity * sizeof *graph->nodes);
     rondo__ascend_host_calls_free(host, graph->host_calls);
+    rondo__ascend_outside_free(graph);
     rondo__ascend_fate_release(host, graph->fate);
     rondo__ascend_free(host, graph, sizeof *graph);
 }
@@ -231,8 +232,10 @@ static rondo_status graph_launch_at(rondo__ascend_graph *graph, rondo__ascend_st
         if (status) return status;
         graph->updated = false;
     }
-    rondo_status status = rondo__ascend_stream_ran(stream, graph->fate);
+    rondo_status status = rondo__ascend_outside_before(graph, stream);
+    if (!status) status = rondo__ascend_stream_ran(stream, graph->fate);
     if (!status) status = RONDO__ASCEND_CALL(library, aclmdlRIExecuteAsync, graph->native, stream->native);
+    if (!status) rondo__ascend_outside_after(graph);
     return status;
 }
 
@@ -334,11 +337,13 @@ static rondo_status graph_debug_print(void *handle, const char *path) {
     return RONDO__ASCEND_CALL(graph->device->library, aclmdlRIDebugJsonPrint, graph->native, path, WITH_ARGUMENTS);
 }
 
-const rondo_graph_table rondo__ascend_graph_table = {.struct_size = sizeof(rondo_graph_table),
-                                                     .capture_begin = graph_capture_begin,
-                                                     .capture_end = graph_capture_end,
-                                                     .launch = graph_launch,
-                                                     .update = graph_update,
-                                                     .destroy = graph_destroy,
-                                                     .debug_print = graph_debug_print,
-                                                     .thread_mode = graph_thread_mode};
+#define GRAPH_TABLE(record, wait)                                                                                   \
+    {                                                                                                               \
+        .struct_size = sizeof(rondo_graph_table), .capture_begin = graph_capture_begin,                             \
+        .capture_end = graph_capture_end, .launch = graph_launch, .update = graph_update, .destroy = graph_destroy, \
+        .debug_print = graph_debug_print, .thread_mode = graph_thread_mode, .event_record = (record),               \
+        .event_wait = (wait)                                                                                        \
+    }
+const rondo_graph_table rondo__ascend_graph_table =
+    GRAPH_TABLE(rondo__ascend_outside_record, rondo__ascend_outside_wait);
+const rondo_graph_table rondo__ascend_graph_table_plain = GRAPH_TABLE(NULL, NULL);

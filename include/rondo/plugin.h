@@ -179,6 +179,12 @@ typedef struct rondo_graph_table {
     rondo_status (*debug_print)(void *graph, const char *path);
     /* Exchanges the calling thread's capture mode. */
     rondo_status (*thread_mode)(void *device, rondo_capture_mode mode, rondo_capture_mode *out_before);
+    /* On a stream that the device captures: a node, numbered as the others are, that records or waits for an event
+     * outside of the graph at each launch. What is enqueued behind a launch and waits for the event waits for that
+     * record; a wait is for the record that was the latest at the launch. (optional, both or none: the core replays
+     * such graphs node by node) */
+    rondo_status (*event_record)(void *event, void *stream);
+    rondo_status (*event_wait)(void *event, void *stream);
 } rondo_graph_table;
 
 /* ---------------------------------------------------------------------------------------- device and backend */

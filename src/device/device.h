@@ -251,5 +251,9 @@ RONDO_MUST_USE rondo_status rondo__stream_synchronize(rondo_stream *stream);
 RONDO_MUST_USE rondo_status rondo__stream_query(rondo_stream *stream, bool *out_done);
 RONDO_MUST_USE rondo_status rondo__event_record(rondo_event *event, rondo_stream *stream);
 RONDO_MUST_USE rondo_status rondo__event_wait(rondo_event *event, rondo_stream *stream);
+/* Whether the device's own graphs can record and wait for events outside of them; then as nodes of what the device captures
+ * on the stream. */
+bool rondo__device_has_outside_events(const rondo_device *device);
+RONDO_MUST_USE rondo_status rondo__event_outside(rondo_event *event, rondo_stream *stream, bool wait);
 
 #endif

@@ -66,6 +66,20 @@ rondo_status rondo__event_wait(rondo_event *event, rondo_stream *stream) {
     return status;
 }
 
+bool rondo__device_has_outside_events(const rondo_device *device) {
+    const rondo_graph_table *table = device->table->graph;
+    return table && table->struct_size >= sizeof *table && table->event_record && table->event_wait;
+}
+
+rondo_status rondo__event_outside(rondo_event *event, rondo_stream *stream, bool wait) {
+    const rondo_graph_table *table = stream->device->table->graph;
+    rondo__mutex_lock(&stream->mutex);
+    rondo_status status =
+        wait ? table->event_wait(event->handle, stream->handle) : table->event_record(event->handle, stream->handle);
+    rondo__mutex_unlock(&stream->mutex);
+    return status;
+}
+
 static rondo_status event_record(const char *what, rondo_event *event, rondo_stream *stream, bool external) {
     RONDO__TRY(event_check(what, event, stream));
     rondo__recorder *recorder = rondo__stream_recorder(stream);

@@ -69,6 +69,13 @@ rondo_status rondo__direct_wait(rondo_graph *graph, rondo_event *event, rondo_st
     return RONDO_OK;
 }
 
+/* They would outlive the child that keeps them. */
+static rondo_status direct_no_events(const rondo_graph *graph, const rondo_graph *child) {
+    uint64_t counts[RONDO__LIST_KINDS];
+    rondo__call_list_counts(child->list, counts);
+    return counts[RONDO__LIST_RECORD] || counts[RONDO__LIST_WAIT] ? direct_no_external(graph) : RONDO_OK;
+}
+
 rondo_status rondo__direct_embed(rondo_graph *graph, const rondo_graph *child, rondo_stream *stream) {
     if (child->direct || child->around)
         return RONDO__FAIL(UNSUPPORTED, CAPTURE,
@@ -76,5 +83,6 @@ rondo_status rondo__direct_embed(rondo_graph *graph, const rondo_graph *child, r
                            graph->name,
                            child->direct ? "it is a graph of the driver itself, and drivers do not nest them"
                                          : "its slots or random numbers are done around it at each replay");
+    RONDO__TRY(direct_no_events(graph, child));
     return rondo__call_list_enqueue(child->list, stream, child->lanes);
 }

@@ -10,11 +10,12 @@ const rondo_graph_table *rondo__driver_graph_table(const rondo_device *device) {
     return whole ? table : NULL;
 }
 
-/* Events outside of the graph and conditions stay with the list. */
+/* Conditions stay with the list, and so do events outside of the graph where the device has none. */
 static bool driver_fits(const rondo__call_list *list) {
     const uint64_t *counts = list->counts;
-    return list->entry_count && !list->lowered && !counts[RONDO__LIST_CONDITION] && !counts[RONDO__LIST_RECORD] &&
-           !counts[RONDO__LIST_WAIT];
+    bool outside = counts[RONDO__LIST_RECORD] || counts[RONDO__LIST_WAIT];
+    return list->entry_count && !list->lowered && !counts[RONDO__LIST_CONDITION] &&
+           (!outside || rondo__device_has_outside_events(list->device));
 }
 
 /* Nobody else may reach a stream that the device captures, as who waits for all work of the device would. */
@@ -110,9 +111,12 @@ void rondo__driver_graph_drop(rondo__driver_graph *driver, rondo_device *device)
     *driver = (rondo__driver_graph){0};
 }
 
-rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, rondo_stream *stream) {
+rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, const rondo__call_list *list,
+                                        rondo_stream *stream) {
+    RONDO__TRY(rondo__call_list_check_waits(list));
     rondo__mutex_lock(&stream->mutex);
     rondo_status status = stream->device->table->graph->launch(driver->executable, stream->handle);
+    if (!status) rondo__call_list_note_records(list);
     rondo__mutex_unlock(&stream->mutex);
     return status;
 }

@@ -23,6 +23,8 @@ void rondo__driver_graph_make(rondo__driver_graph *driver, const rondo__call_lis
 void rondo__driver_graph_follow(rondo__driver_graph *driver, const rondo__call_list *list, uint64_t entry);
 /* Nothing of it is in flight. */
 void rondo__driver_graph_drop(rondo__driver_graph *driver, rondo_device *device);
-RONDO_MUST_USE rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, rondo_stream *stream);
+/* The list is the one that it was made of; a graph of the driver alone has an empty one. */
+RONDO_MUST_USE rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, const rondo__call_list *list,
+                                                       rondo_stream *stream);
 
 #endif

@@ -102,9 +102,14 @@ RONDO_MUST_USE rondo_status rondo__call_list_run(const rondo__call_list *list, r
 /* The same over streams and events of its lanes; null: everything goes to the one stream, in order of capture. */
 RONDO_MUST_USE rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream,
                                                        const rondo__lanes *lanes);
-/* Node by node, whatever the backend could do; where it fails on the way, what did go out is not joined. */
+/* Node by node, into what the device captures on these streams; where it fails on the way, what did go out is not joined. Events
+ * outside of the graph ask for rondo__device_has_outside_events. */
 RONDO_MUST_USE rondo_status rondo__call_list_enqueue(const rondo__call_list *list, rondo_stream *stream,
                                                      const rondo__lanes *lanes);
+/* Before and behind the launch of a device's own graph of it: no event that it waits for was last recorded in a capture
+ * (INVALID_STATE), and those that it records are recorded. */
+RONDO_MUST_USE rondo_status rondo__call_list_check_waits(const rondo__call_list *list);
+void rondo__call_list_note_records(const rondo__call_list *list);
 
 /* Looking at it. */
 /* The entry of the slot's i-th mention; false past the end. */

@@ -76,16 +76,21 @@ static rondo_status list_enqueue_call(const rondo__call_list *list, rondo_stream
     return rondo__stream_launch(stream, &call);
 }
 
+static rondo_status list_check_event(const rondo_event *event) {
+    if (!event->capture) return RONDO_OK;
+    return RONDO__FAIL(INVALID_STATE, CAPTURE,
+                       "the event to wait for was last recorded in a capture: record it "
+                       "outside any before the replay");
+}
+
 static rondo_status list_enqueue_event(rondo_event *event, rondo_stream *stream, bool wait) {
     if (!wait) return rondo__event_record(event, stream);
-    if (event->capture)
-        return RONDO__FAIL(INVALID_STATE, CAPTURE,
-                           "the event to wait for was last recorded in a capture: record it "
-                           "outside any before the replay");
+    RONDO__TRY(list_check_event(event));
     return rondo__event_wait(event, stream);
 }
 
-static rondo_status list_enqueue_kind(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
+static rondo_status list_enqueue_kind(const rondo__call_list *list, rondo_stream *stream, uint64_t entry,
+                                      bool captured) {
     const rondo__list_node *node = rondo__list_node_at(list, entry);
     const uint64_t *words = list->entries[entry].words;
     switch (node->kind) {
@@ -95,8 +100,11 @@ static rondo_status list_enqueue_kind(const rondo__call_list *list, rondo_stream
         return rondo__stream_host_call(stream, rondo__list_function_of(words[0]), (void *)(uintptr_t)words[1]);
     case RONDO__LIST_CONDITION: return rondo__stream_condition_begin(stream, words[0]);
     case RONDO__LIST_RECORD:
-    case RONDO__LIST_WAIT:
-        return list_enqueue_event(rondo__list_event_of(words), stream, node->kind == RONDO__LIST_WAIT);
+    case RONDO__LIST_WAIT: {
+        rondo_event *event = rondo__list_event_of(words);
+        bool wait = node->kind == RONDO__LIST_WAIT;
+        return captured ? rondo__event_outside(event, stream, wait) : list_enqueue_event(event, stream, wait);
+    }
     default: return list_enqueue_call(list, stream, entry);
     }
 }
@@ -112,17 +120,18 @@ static void list_end_conditions(const rondo__call_list *list, rondo_stream *stre
     for (; open; open--) rondo__stream_condition_end(stream);
 }
 
-static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream *stream, uint64_t entry) {
-    rondo_status status = list_enqueue_kind(list, stream, entry);
+static rondo_status list_enqueue_node(const rondo__call_list *list, rondo_stream *stream, uint64_t entry,
+                                      bool captured) {
+    rondo_status status = list_enqueue_kind(list, stream, entry, captured);
     if (status) list_end_conditions(list, stream, entry);
     else
         for (uint32_t ends = list->entries[entry].spare; ends; ends--) rondo__stream_condition_end(stream);
     return status;
 }
 
-static rondo_status list_enqueue(const rondo__call_list *list, rondo_stream *stream) {
+static rondo_status list_enqueue_one(const rondo__call_list *list, rondo_stream *stream, bool captured) {
     for (uint64_t i = 0; i < list->entry_count; i++) {
-        rondo_status status = list_enqueue_node(list, stream, i);
+        rondo_status status = list_enqueue_node(list, stream, i, captured);
         if (status) return list_failed(list, status, i);
     }
     return RONDO_OK;
@@ -143,25 +152,40 @@ static rondo_status list_enqueue_steps(const rondo__call_list *list, rondo_strea
     return RONDO_OK;
 }
 
-static rondo_status list_enqueue_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+static rondo_status list_enqueue_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes,
+                                       bool captured) {
     size_t step = 0;
     rondo__lanes_work_for(lanes, stream);
     for (uint64_t i = 0; i < list->entry_count; i++) {
         RONDO__TRY(list_enqueue_steps(list, stream, lanes, &step, i));
-        rondo_status status = list_enqueue_node(list, rondo__lanes_stream(lanes, list->entries[i].lane, stream), i);
+        rondo_stream *on = rondo__lanes_stream(lanes, list->entries[i].lane, stream);
+        rondo_status status = list_enqueue_node(list, on, i, captured);
         if (status) return list_failed(list, status, i);
     }
     return list_enqueue_steps(list, stream, lanes, &step, list->entry_count);
 }
 
-rondo_status rondo__call_list_enqueue(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
-    return lanes ? list_enqueue_lanes(list, stream, lanes) : list_enqueue(list, stream);
+static rondo_status list_enqueue(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes,
+                                 bool captured) {
+    return lanes ? list_enqueue_lanes(list, stream, lanes, captured) : list_enqueue_one(list, stream, captured);
 }
 
-/* Records of a list that ran as a whole. */
-static void list_note_records(const rondo__call_list *list) {
-    for (uint64_t i = 0; i < list->entry_count; i++) {
-        if (list->entries[i].operation != RONDO_LIST_RECORD) continue;
+rondo_status rondo__call_list_enqueue(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+    return list_enqueue(list, stream, lanes, true);
+}
+
+rondo_status rondo__call_list_check_waits(const rondo__call_list *list) {
+    for (uint64_t i = 0; list->counts[RONDO__LIST_WAIT] && i < list->entry_count; i++) {
+        if (rondo__list_node_at(list, i)->kind != RONDO__LIST_WAIT) continue;
+        rondo_status status = list_check_event(rondo__list_event_of(list->entries[i].words));
+        if (status) return list_failed(list, status, i);
+    }
+    return RONDO_OK;
+}
+
+void rondo__call_list_note_records(const rondo__call_list *list) {
+    for (uint64_t i = 0; list->counts[RONDO__LIST_RECORD] && i < list->entry_count; i++) {
+        if (rondo__list_node_at(list, i)->kind != RONDO__LIST_RECORD) continue;
         rondo_event *event = rondo__list_event_of(list->entries[i].words);
         event->recorded = true;
         event->capture = 0;
@@ -171,14 +195,14 @@ static void list_note_records(const rondo__call_list *list) {
 rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
     rondo_status status = RONDO_OK;
     if (!list->lowered) {
-        status = rondo__call_list_enqueue(list, stream, lanes);
+        status = list_enqueue(list, stream, lanes, false);
         if (status && lanes) rondo__lanes_settle(lanes); /* what did go out is not joined */
         return status;
     }
     if (!list->baked.count) return RONDO_OK;
     uint64_t failed = UINT64_MAX;
     status = rondo__stream_execute(stream, &list->baked, &failed);
-    if (__builtin_expect(list->counts[RONDO__LIST_RECORD] != 0, 0)) list_note_records(list);
+    if (__builtin_expect(list->counts[RONDO__LIST_RECORD] != 0, 0)) rondo__call_list_note_records(list);
     return status || failed != UINT64_MAX ? list_failed(list, status, failed) : RONDO_OK;
 }
 

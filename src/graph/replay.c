@@ -78,7 +78,7 @@ static void replay_make_driver(rondo_graph *graph) {
 static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
     if (graph->around) RONDO__TRY(replay_before(graph, stream));
     if (__builtin_expect(graph->driver.stale, 0)) replay_make_driver(graph);
-    RONDO__TRY_NOTE(graph->driver.graph ? rondo__driver_graph_launch(&graph->driver, stream)
+    RONDO__TRY_NOTE(graph->driver.graph ? rondo__driver_graph_launch(&graph->driver, graph->list, stream)
                                         : rondo__call_list_run_lanes(graph->list, stream, graph->lanes),
                     "replay of graph '%s'", graph->name);
     return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;

@@ -462,9 +462,40 @@ static rondo_status forward_thread_mode(void *self, rondo_capture_mode mode, ron
     return layer->lower->graph->thread_mode(layer->device, mode, out_before);
 }
 
+static rondo_status forward_outside_record(void *self, void *handle) {
+    rondo__layer_object *event = self, *stream = handle;
+    rondo__layer *layer = event->layer;
+    rondo__layer_call c = {.entry = RONDO__LAYER_EVENT_RECORD, .object = event, .stream = stream};
+    RONDO__TRY(forward_before(layer, &c));
+    return forward_after(layer, &c, layer->lower->graph->event_record(event->lower, stream->lower));
+}
+
+static rondo_status forward_outside_wait(void *self, void *handle) {
+    rondo__layer_object *event = self, *stream = handle;
+    rondo__layer *layer = event->layer;
+    rondo__layer_call c = {.entry = RONDO__LAYER_EVENT_WAIT, .object = event, .stream = stream};
+    RONDO__TRY(forward_before(layer, &c));
+    return forward_after(layer, &c, layer->lower->graph->event_wait(event->lower, stream->lower));
+}
+
 /* ------------------------------------------------------------------------------------------------------- tables */
 
 /* What the table below leaves out, this one leaves out: the core's defaults stay the core's. */
+static rondo_graph_table forward_graph_table(const rondo_graph_table *graph) {
+    bool outside = graph->struct_size >= sizeof *graph && graph->event_record && graph->event_wait;
+    return (rondo_graph_table){.struct_size = sizeof *graph,
+                               .capture_begin = graph->capture_begin ? forward_capture_begin : NULL,
+                               .capture_end = graph->capture_end ? forward_capture_end : NULL,
+                               .instantiate = graph->instantiate ? forward_instantiate : NULL,
+                               .launch = graph->launch ? forward_graph_launch : NULL,
+                               .update = graph->update ? forward_update : NULL,
+                               .destroy = graph->destroy ? forward_graph_destroy : NULL,
+                               .debug_print = graph->debug_print ? forward_debug_print : NULL,
+                               .thread_mode = graph->thread_mode ? forward_thread_mode : NULL,
+                               .event_record = outside ? forward_outside_record : NULL,
+                               .event_wait = outside ? forward_outside_wait : NULL};
+}
+
 static void forward_fill_tables(rondo__layer *layer) {
     const rondo_memory_table *memory = layer->lower->memory;
     const rondo_stream_table *stream = layer->lower->stream;
@@ -497,17 +528,7 @@ static void forward_fill_tables(rondo__layer *layer) {
         .execute_list = stream->execute_list && inlined && !layer->hooks->hides_lists ? forward_execute_list : NULL,
         .condition_begin = stream->condition_begin ? forward_condition_begin : NULL,
         .condition_end = stream->condition_begin ? forward_condition_end : NULL};
-    if (graph) {
-        layer->graph = (rondo_graph_table){.struct_size = sizeof layer->graph,
-                                           .capture_begin = graph->capture_begin ? forward_capture_begin : NULL,
-                                           .capture_end = graph->capture_end ? forward_capture_end : NULL,
-                                           .instantiate = graph->instantiate ? forward_instantiate : NULL,
-                                           .launch = graph->launch ? forward_graph_launch : NULL,
-                                           .update = graph->update ? forward_update : NULL,
-                                           .destroy = graph->destroy ? forward_graph_destroy : NULL,
-                                           .debug_print = graph->debug_print ? forward_debug_print : NULL,
-                                           .thread_mode = graph->thread_mode ? forward_thread_mode : NULL};
-    }
+    if (graph) layer->graph = forward_graph_table(graph);
     layer->table = (rondo_device_table){.struct_size = sizeof layer->table,
                                         .memory = &layer->memory,
                                         .stream = &layer->stream,
