@@ -729,7 +729,7 @@ static void test_a_wrapped_streams_capture_fails(rondo_test *t) {
     rondo_graph *graph = open_graph(t, &b), *other = open_graph(t, &b);
     T_OK(t, rondo_event_create(b.device, &out));
     T_DEFER(t, rondo_event_release, out);
-    for (int way = 0; way < 5; way++) {
+    for (int way = 0; way < 6; way++) {
         if (way == 4) {
             T_OK(t, rondo_graph_declare_slot(graph, 0, b.a, 64, RONDO_ACCESS_WRITE, RONDO_SLOT_REBIND));
             T_FAILS(t, rondo_graph_capture_begin(graph, stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL), UNSUPPORTED,
@@ -746,6 +746,9 @@ static void test_a_wrapped_streams_capture_fails(rondo_test *t) {
         } else if (way == 1) {
             T_FAILS(t, rondo_stream_synchronize(stream), INVALID_STATE, "captures");
             T_FAILS(t, rondo_graph_capture_end(graph, stream), CAPTURE_INVALIDATED, "rondo_stream_synchronize");
+        } else if (way == 5) { /* the driver's own trouble at the end */
+            T_EQ(t, b.control->fail("aclmdlRICaptureEnd", 1, 507899), 0);
+            T_FAILS(t, rondo_graph_capture_end(graph, stream), DEVICE_LOST, "[507899]");
         } else if (way == 2) T_OK(t, rondo_graph_abort(graph));
         else T_OK(t, rondo_graph_capture_end(graph, stream));
         rondo_graph_reset(graph);

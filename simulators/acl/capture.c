@@ -146,8 +146,21 @@ static aclError capture_finish(sim_model *model, aclmdlRI *out) {
     return ACL_SUCCESS;
 }
 
+/* A failure that was asked for ends the capture, as each other one of the end does. */
+static aclError capture_told_to_fail(aclrtStream handle, aclError told) {
+    sim_lock();
+    const sim_stream *stream = sim_object_find(handle, SIM_STREAM);
+    sim_model *model = stream ? stream->model : NULL;
+    if (model && !model->built && model->origin == stream) sim_model_free(model); /* its streams are free */
+    return sim_leave(told);
+}
+
 aclError aclmdlRICaptureEnd(aclrtStream handle, aclmdlRI *modelRI) {
-    SIM_BEGIN(aclmdlRICaptureEnd);
+    aclError told = sim_enter_ready(SIM_CALL_aclmdlRICaptureEnd);
+    if (told) {
+        if (modelRI) *modelRI = NULL;
+        return capture_told_to_fail(handle, told);
+    }
     sim_lock();
     if (modelRI) *modelRI = NULL;
     sim_stream *stream = NULL;

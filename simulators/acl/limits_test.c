@@ -220,6 +220,31 @@ static void test_calls_fail(rondo_test *t) {
     T_TRUE(t, acl_control(t)->fail("nothing", 1, 1) != 0 && acl_control(t)->count("nothing") == UINT64_MAX);
 }
 
+/* An end that was told to fail is an end all the same: of the stream that began, and of those that joined. */
+static void test_an_end_that_is_told_to_fail(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t), side = acl_stream(t);
+    aclrtEvent fork = acl_event(t);
+    void *cell = acl_cell(t, 0);
+    aclmdlRI model = NULL;
+    acl_begin(t, s);
+    A_OK(t, aclrtRecordEvent(fork, s));
+    A_OK(t, aclrtStreamWaitEvent(side, fork));
+    T_EQ(t, acl_control(t)->fail("aclmdlRICaptureEnd", 1, 507899), 0);
+    A_IS(t, aclmdlRICaptureEnd(s, &model), 507899);
+    T_TRUE(t, strstr(aclGetRecentErrMsg(), "it was told to fail") && !model);
+    A_IS(t, aclmdlRICaptureEnd(s, &model), 107029);
+    T_EQ(t, acl_control(t)->alive("models"), 0);
+    A_OK(t, acl_launch(acl_function(t, "add"), side, cell, 1));
+    A_OK(t, aclrtSynchronizeStream(side));
+    acl_begin(t, s);
+    A_OK(t, acl_launch(acl_function(t, "add"), s, cell, 1));
+    model = acl_end(t, s);
+    A_OK(t, aclmdlRIExecuteAsync(model, s));
+    A_OK(t, aclrtSynchronizeStream(s));
+    T_EQ(t, acl_read(t, cell), 2);
+}
+
 /* ------------------------------------------------------------------------------------------------- orders of the end */
 
 /* Stream, events, graph and memory go in every order while a replay is on its way. */
@@ -359,5 +384,6 @@ static void test_soak(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_streams_run_out), T_PLAIN(test_cascade), T_PLAIN(test_events_and_notifies_run_out),
-                T_PLAIN(test_allocations_fail), T_PLAIN(test_calls_fail), T_PLAIN(test_destroyed_in_every_order),
-                T_PLAIN(test_freed_under_a_graph), T_PLAIN(test_reset), T_PLAIN(test_soak))
+                T_PLAIN(test_allocations_fail), T_PLAIN(test_calls_fail), T_PLAIN(test_an_end_that_is_told_to_fail),
+                T_PLAIN(test_destroyed_in_every_order), T_PLAIN(test_freed_under_a_graph), T_PLAIN(test_reset),
+                T_PLAIN(test_soak))
