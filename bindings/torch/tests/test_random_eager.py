@@ -816,13 +816,32 @@ def on_data(p):
 
 
 class RandomPrograms(unittest.TestCase):
-    def compare(self, program, got, want, what):
+    def unstable(self, program, inputs, number, difference):
+        """The CPU's own value moves as much when the inputs move by a rounding: no two ways to sum need agree on it."""
+        rng = torch.Generator().manual_seed(number)
+        want = program.run([value.clone() for value in inputs])[number]
+        for _ in range(4):
+            moved = [
+                value * (1 + 2e-7 * torch.randn(value.shape, generator=rng)).to(value.dtype)
+                if value.dtype.is_floating_point
+                else value.clone()
+                for value in inputs
+            ]
+            other = program.run(moved)[number]
+            if other.shape != want.shape or (other - want).abs().nan_to_num().max().item() > difference / 8:
+                return True
+        return False
+
+    def compare(self, program, got, want, inputs, what):
         self.assertEqual(len(got), len(want), f"{what}, {program}")
         for number, (a, b) in enumerate(zip(got, want)):
             a = a.cpu()
             self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype), f"{what}, value {number} of {program}")
             if b.dtype.is_floating_point or b.dtype.is_complex:
                 tolerance = 1e-5 + 1e-4 * (b.abs().max().item() if b.numel() else 0)
+                difference = (a - b).abs().nan_to_num().max().item() if b.numel() else 0
+                if difference > tolerance and self.unstable(program, inputs, number, difference):
+                    return
                 torch.testing.assert_close(
                     a,
                     b,
@@ -854,14 +873,19 @@ class RandomPrograms(unittest.TestCase):
             torch.accelerator.synchronize()
             graph.replay()
             torch.accelerator.synchronize()
-            self.compare(program, outputs, program.run(inputs), f"replay {number}")
+            self.compare(program, outputs, program.run([value.clone() for value in inputs]), inputs, f"replay {number}")
         return True
 
     def one(self, seed):
         program = Program(seed)
         inputs = program.inputs()
-        device = [value.to(DEVICE) for value in inputs]
-        self.compare(program, program.run(device), program.run(inputs), "eager")
+        try:
+            want = program.run([value.clone() for value in inputs])
+        except IndexError as error:  # sizes depend on data, and with these inputs there is no such place
+            with self.assertRaisesRegex(IndexError, re.escape(str(error))):
+                program.run([value.to(DEVICE) for value in inputs])
+            return program, True, True
+        self.compare(program, program.run([value.to(DEVICE) for value in inputs]), want, inputs, "eager")
         hosts = any(name == "on_data" for name, *_ in program.steps)
         return program, self.replays(program), hosts
 
