@@ -8,7 +8,8 @@
 
 static const char devices_help[] =
     "usage: rondo devices [--json] [--plugin FILE]\n"
-    "Lists the device types, their devices, and whether graphs and graph trees can be captured on them.\n";
+    "Lists the device types, their devices, and whether graphs and graph trees can be captured on them. What a driver\n"
+    "cannot do, or is not asked for, and why, goes to standard error.\n";
 
 static const struct {
     uint32_t bit;
@@ -73,7 +74,7 @@ int cli_devices(int argc, char **argv) {
     } else if (code == CLI_DONE && options->file_count) {
         code = cli_usage("rondo devices takes no files");
     } else if (code == CLI_DONE) {
-        code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
+        code = cli_report(cli_instance(options, RONDO_LOG_INFO, &instance));
         cJSON *array = cJSON_CreateArray();
         const char *type;
         for (uint32_t i = 0; code == CLI_DONE && (type = rondo_device_type_at(instance, i)); ++i)

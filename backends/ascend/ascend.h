@@ -36,6 +36,8 @@
     X(capture)                  \
     X(taskgroup)                \
     X(external)                 \
+    X(edit)                     \
+    X(condition)                \
     X(name)                     \
     X(json)
 enum {

@@ -578,6 +578,26 @@ static void forget_older_library(void *unused) {
     older_library = NULL;
 }
 
+/* What the contract has no use for is told, as is what is missing. */
+static void test_what_is_not_used_is_told(rondo_test *t) {
+    char path[512];
+    rondo_device *device = NULL;
+    rondo_instance *whole = open_instance(t, library_path(t));
+    T_OK(t, rondo_device_open(whole, "ascend", NULL, &device));
+    rondo_device_release(device);
+    T_TRUE(t, strstr(lines, "ascend:0: task edit: not used: ") &&
+                  strstr(lines, "ascend:0: conditions in its own graphs: not used: "));
+    T_TRUE(t, strstr(lines, "ascend:0: no ") == NULL);
+    write_older_library(t, "aclmdlRITaskSetParams", path, sizeof path);
+    T_DEFER(t, forget_older_library, path);
+    older_library = path;
+    rondo_instance *older = open_instance(t, library_path(t));
+    T_OK(t, rondo_device_open(older, "ascend", NULL, &device));
+    rondo_device_release(device);
+    T_TRUE(t, strstr(lines, "no task edit: ") && strstr(lines, "has no aclmdlRITaskSetParams"));
+    T_TRUE(t, strstr(lines, "conditions in its own graphs: not used: ") != NULL);
+}
+
 static void test_a_library_without_events_of_outside(rondo_test *t) {
     char path[512];
     bed b;
@@ -859,5 +879,6 @@ RONDO_TEST_MAIN(T(test_no_library), T(test_wrong_library), T(test_codes), T(test
                 T(test_forks), T(test_a_wrapped_stream_is_captured_by_the_driver),
                 T_PLAIN(test_a_wrapped_streams_capture_fails), T_PLAIN(test_events_of_outside_are_in_the_graph),
                 T_PLAIN(test_older_firmware_has_no_events_of_outside), T_PLAIN(test_records_of_outside_are_refused),
-                T_PLAIN(test_a_library_without_events_of_outside), T_PLAIN(test_an_event_of_outside_twice),
-                T_PLAIN(test_an_event_of_both_uses), T(test_keep_graph_has_no_effect_there))
+                T_PLAIN(test_a_library_without_events_of_outside), T_PLAIN(test_what_is_not_used_is_told),
+                T_PLAIN(test_an_event_of_outside_twice), T_PLAIN(test_an_event_of_both_uses),
+                T(test_keep_graph_has_no_effect_there))

@@ -211,21 +211,36 @@ static rondo_status device_start(rondo__ascend_device *device) {
     return status;
 }
 
-/* Once a device, what its driver cannot do. */
+typedef struct device_feature {
+    const char *name;
+    const char *unused; /* why Rondo has no use for it; null: it has */
+} device_feature;
+
+/* Once a device: what its driver cannot do, and what nobody asks it for. */
 static void device_tell(const rondo__ascend_device *device) {
-    static const char *const features[RONDO__ASCEND_GROUP_COUNT] = {
-        [RONDO__ASCEND_GROUP_capture] = "graphs of its own",
-        [RONDO__ASCEND_GROUP_taskgroup] = "updates of captured kernels",
-        [RONDO__ASCEND_GROUP_external] = "events outside of graphs in its own",
-        [RONDO__ASCEND_GROUP_json] = "its own pictures of graphs",
-        [RONDO__ASCEND_GROUP_pointer] = "checks of a copy's direction",
-        [RONDO__ASCEND_GROUP_failure] = "streams that stop at a failure",
-        [RONDO__ASCEND_GROUP_limits] = "count of what is left of streams"};
+    static const device_feature features[RONDO__ASCEND_GROUP_COUNT] = {
+        [RONDO__ASCEND_GROUP_capture] = {"graphs of its own", NULL},
+        [RONDO__ASCEND_GROUP_taskgroup] = {"updates of captured kernels", NULL},
+        [RONDO__ASCEND_GROUP_external] = {"events outside of graphs in its own", NULL},
+        [RONDO__ASCEND_GROUP_edit] = {"task edit",
+                                      "it changes kernels and no copies, as task groups do, which let runs go on"},
+        [RONDO__ASCEND_GROUP_condition] = {"conditions in its own graphs",
+                                           "they read a cell of the driver's, not the caller's"},
+        [RONDO__ASCEND_GROUP_json] = {"its own pictures of graphs", NULL},
+        [RONDO__ASCEND_GROUP_pointer] = {"checks of a copy's direction", NULL},
+        [RONDO__ASCEND_GROUP_failure] = {"streams that stop at a failure", NULL},
+        [RONDO__ASCEND_GROUP_limits] = {"count of what is left of streams", NULL}};
     for (int i = 0; i < RONDO__ASCEND_GROUP_COUNT; i++) {
-        if (!features[i] || rondo__ascend_has(device->library, i)) continue;
+        const device_feature *feature = &features[i];
+        bool has = rondo__ascend_has(device->library, i);
+        if (!feature->name || (has && !feature->unused)) continue;
         char line[RONDO__ASCEND_TEXT];
-        (void)snprintf(line, sizeof line, "ascend:%d: no %s: %s has no %s", (int)device->index, features[i],
-                       device->library->path, device->library->lacks[i]);
+        if (has)
+            (void)snprintf(line, sizeof line, "ascend:%d: %s: not used: %s", (int)device->index, feature->name,
+                           feature->unused);
+        else
+            (void)snprintf(line, sizeof line, "ascend:%d: no %s: %s has no %s", (int)device->index, feature->name,
+                           device->library->path, device->library->lacks[i]);
         device->host->log(device->host->host, RONDO_LOG_INFO, line);
     }
 }

@@ -30,6 +30,15 @@ class Ascend(unittest.TestCase):
         done = rondo("run", "x.onnx", "--device", "ascend", env={**os.environ, "RONDO_ACL_LIBRARY": "/nowhere/libascendcl.so"})
         self.assertIn(done.returncode, (1, 3))
 
+    def test_devices_say_what_their_driver_is_not_used_for(self):
+        done = rondo("devices", env=environment())
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("ascend:1  Ascend 1", done.stdout)
+        for device in ("ascend:0", "ascend:1"):
+            self.assertIn(f"rondo: note: {device}: task edit: not used: ", done.stderr)
+            self.assertIn(f"rondo: note: {device}: conditions in its own graphs: not used: ", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 4)
+
     def test_conformance(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "r.json"
