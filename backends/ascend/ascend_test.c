@@ -506,6 +506,7 @@ static void steps_with_events(rondo_test *t, const bed *b, bool native) {
         T_OK(t, rondo_event_record(in, b->side));
     }
     T_OK(t, rondo_event_synchronize(out));
+    T_OK(t, rondo_stream_synchronize(b->side)); /* the delays are set anew behind it */
     for (uint64_t step = 0; step < STEPS; step++) want(t, b, (char *)results + step * 64, 100 * step);
     T_EQ(t, b->control->count("aclmdlRIExecuteAsync"), native ? STEPS : 0);
     T_EQ(t, b->control->count("aclmdlRICaptureTaskUpdateBegin"), native ? STEPS : 0);
