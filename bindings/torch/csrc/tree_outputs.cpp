@@ -38,10 +38,8 @@ const at::Tensor& tensor_in(const Cached& cached) { return THPVariable_Unpack(ca
 
 c10::Device device_at(int index) { return {kType, static_cast<c10::DeviceIndex>(index)}; }
 
-void enable_cached_tensors() {
-  static std::once_flag once;
-  std::call_once(once, [] { at::caching::set_cached_tensors_enabled(true); });
-}
+// Whenever it matters, since PyTorch's own reset of trees turns it off for everybody.
+void enable_cached_tensors() { at::caching::set_cached_tensors_enabled(true); }
 
 // Nobody but the cache can reach the object.
 bool unreachable(const Cached& cached) { return Py_REFCNT(cached.object) == 1 && tensor_in(cached).use_count() == 1; }
@@ -103,6 +101,7 @@ void Host::drop(Cached& cached) {
   let_go = true;
   PyObject* object = std::exchange(cached.object, nullptr);
   Claim* claim = std::exchange(cached.claim, nullptr);
+  enable_cached_tensors();
   at::caching::remove_cached_tensor(THPVariable_Unpack(object));
   if (cached.out && claim->held.load(std::memory_order_relaxed) && !cached.poisoned) claim->link();
   cached.out = cached.poisoned = false;

@@ -164,6 +164,16 @@ class Steps(TreeTest):
         self.compile(lambda x: x + 1)(full(1))  # with what is in place
         getattr(torch.compiler, "cudagraph_mark_warmup_incomplete", int)()
 
+    def test_a_reset_of_pytorch_s_own_trees(self):
+        """It turns the cache of outputs off for all, those that are held among them."""
+        compiled = self.compile(lambda x: x * 2)
+        for value in range(1, 4):
+            self.same(compiled(full(value)), torch.full((4,), value * 2.0))
+        torch._C._set_cached_tensors_enabled(False)
+        torch._dynamo.reset()
+        for value in range(1, 4):
+            self.same(compiled(full(value)), torch.full((4,), value * 2.0))
+
     def test_forward_with_skipped_cudagraphed_backward(self):
         """A backward that is not graphed is one, too: forwards wait no more."""
         @torch._dynamo.override_cudagraphs(bwd=False)
