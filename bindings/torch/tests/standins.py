@@ -94,3 +94,22 @@ def build(name, prefix, module, definitions=None):
         if not os.path.isdir(folder):
             _build(folder, source, prefix, module, definitions)
     sys.path.insert(0, os.path.join(folder, "package"))
+
+
+def compare_training(device):
+    """A few steps of Adam on the package's device leave the parameters that they leave on the CPU."""
+    import torch  # not before who tests has said how it is to be loaded
+
+    torch.manual_seed(1)
+    x = torch.randn(8, 4)
+    models = [torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    models[1].to(device)
+    for model in models:
+        step = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            step.zero_grad()
+            model(x.to(next(model.parameters()).device)).square().mean().backward()
+            step.step()
+    for got, want in zip(models[1].parameters(), models[0].parameters()):
+        torch.testing.assert_close(got.cpu(), want)
