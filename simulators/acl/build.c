@@ -41,6 +41,9 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream handle, uint32_t flag)
     aclError error = sim_stream_of(handle, &stream);
     if (!error) error = sim_stream_not_captured(stream, "binding it to a graph");
     if (!error) error = build_open(modelRI, &model);
+    if (!error && model->context != stream->context)
+        error = sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u is of another context than stream %d", model->id,
+                         stream->id);
     if (!error && flag != ACL_MODEL_STREAM_FLAG_HEAD && flag != ACL_MODEL_STREAM_FLAG_DEFAULT)
         error = sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0x%x is no flag of it", flag);
     if (!error && !(stream->flags & ACL_STREAM_PERSISTENT))

@@ -6,7 +6,7 @@
 #define CAPTURE_UNSUPPORTED (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)
 
 void sim_invalidate(sim_model *model, aclError error) {
-    if (model->status != SIM_STATUS_CAPTURING) return;
+    if (model->status != SIM_STATUS_CAPTURING || model->built) return;
     model->status = SIM_STATUS_INVALIDATED;
     (void)snprintf(model->cause, sizeof model->cause, "%s answered %d", sim_call_name(), error);
 }
@@ -19,11 +19,13 @@ aclError sim_illegal(sim_model *model, aclError error) {
 void sim_capture_detach(sim_model *model) {
     for (sim_stream *stream = model->context->streams; stream; stream = stream->next)
         if (stream->model == model) stream->model = NULL;
-    for (sim_event *event = model->context->events; event; event = event->next) {
-        if (event->model != model) continue;
-        event->model = NULL;
-        event->record = NULL;
-    }
+    /* An event may be of another context than the streams that it was recorded on. */
+    for (sim_context *context = sim.contexts; context; context = context->next)
+        for (sim_event *event = context->events; event; event = event->next) {
+            if (event->model != model) continue;
+            event->model = NULL;
+            event->record = NULL;
+        }
     model->origin = NULL;
 }
 
@@ -31,9 +33,10 @@ static aclError capture_start(sim_model *model, sim_stream *stream, aclmdlRICapt
     model->mode = mode;
     model->thread = pthread_self();
     model->status = SIM_STATUS_CAPTURING;
-    SIM_CHECK(sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL));
-    model->origin = stream;
-    return ACL_SUCCESS;
+    aclError error = sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    if (error) model->status = SIM_STATUS_NONE;
+    else model->origin = stream;
+    return error;
 }
 
 static aclError capture_check(aclrtStream handle, aclmdlRICaptureMode mode, sim_stream **out_stream) {
@@ -48,9 +51,7 @@ static aclError capture_check(aclrtStream handle, aclmdlRICaptureMode mode, sim_
     if (stream->flags & CAPTURE_UNSUPPORTED)
         return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d has flags 0x%x: such streams are not captured",
                         stream->id, stream->flags);
-    if (stream->updating)
-        return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "stream %d updates a task group", stream->id);
-    return ACL_SUCCESS;
+    return sim_group_not_updating(stream);
 }
 
 aclError aclmdlRICaptureBegin(aclrtStream handle, aclmdlRICaptureMode mode) {
@@ -73,7 +74,10 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream handle, aclmdlRI modelRI, acl
     aclError error = capture_check(handle, mode, &stream);
     if (!error && (!model || !model->parent))
         error = sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "it is no graph inside of another");
-    if (!error && (!model->unfinished || model->status == SIM_STATUS_CAPTURING))
+    if (!error && model->context != stream->context)
+        error = sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u is of another context than stream %d", model->id,
+                         stream->id);
+    if (!error && (!model->unfinished || model->status != SIM_STATUS_NONE))
         error = sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "the graph was captured, or is being captured");
     if (!error) error = capture_start(model, stream, mode);
     return sim_leave(error);
@@ -132,14 +136,20 @@ static aclError capture_judge(sim_model *model) {
     return capture_take_notify(model);
 }
 
+/* A graph whose capture failed goes. The one that it was to be a part of cannot do without it. */
+static void capture_fail(sim_model *model, aclError error) {
+    if (model->parent) sim_invalidate(model->parent, error);
+    sim_model_free(model); /* its streams are free */
+}
+
 static aclError capture_finish(sim_model *model, aclmdlRI *out) {
     aclError error = capture_judge(model);
     if (!error) error = sim_model_prepare(model);
-    sim_capture_detach(model);
     if (error) {
-        sim_model_free(model);
+        capture_fail(model, error);
         return error;
     }
+    sim_capture_detach(model);
     model->status = SIM_STATUS_READY;
     model->unfinished = false;
     if (out) *out = model;
@@ -151,7 +161,7 @@ static aclError capture_told_to_fail(aclrtStream handle, aclError told) {
     sim_lock();
     const sim_stream *stream = sim_object_find(handle, SIM_STREAM);
     sim_model *model = stream ? stream->model : NULL;
-    if (model && !model->built && model->origin == stream) sim_model_free(model); /* its streams are free */
+    if (model && !model->built && model->origin == stream) capture_fail(model, told);
     return sim_leave(told);
 }
 

@@ -10,7 +10,7 @@ static aclError condition_create(const void *handle, uint64_t value, uint32_t fl
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of it", flag);
     sim_model *model = sim_object_find(handle, SIM_MODEL);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
-    if (model->status != SIM_STATUS_CAPTURING)
+    if (model->status != SIM_STATUS_CAPTURING || model->built)
         return sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "graph %u is not being captured", model->id);
     sim_condition *condition = sim_allocate(sizeof *condition);
     void *cell = NULL;

@@ -97,6 +97,52 @@ static void test_refusals(rondo_test *t) {
     A_IS(t, aclmdlRICondHandleCreate(model, 0, 0, &b.condition), 207000);
 }
 
+/* A part whose capture fails is gone, and breaks that of its whole: no graph is made of what is left. */
+static void test_a_part_that_fails(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream side = acl_stream(t);
+    aclrtEvent fork = acl_event(t);
+    for (int told = 0; told < 2; told++) {
+        bed b = bed_open(t, 1, 0);
+        aclmdlRI inside = NULL, none = NULL, model = NULL;
+        aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+        A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
+        A_OK(t, aclmdlRICaptureToModelRIBegin(b.inner, inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+        A_OK(t, acl_launch(b.add, b.inner, b.cell, 1));
+        A_OK(t, aclrtRecordEvent(fork, b.inner));
+        A_OK(t, aclrtStreamWaitEvent(side, fork));
+        if (told) T_EQ(t, acl_control(t)->fail("aclmdlRICaptureEnd", 1, 507899), 0);
+        A_IS(t, aclmdlRICaptureEnd(b.inner, &none), told ? 507899 : 107025);
+        T_EQ(t, acl_status(t, b.inner), ACL_MODEL_RI_CAPTURE_STATUS_NONE);
+        T_EQ(t, acl_status(t, side), ACL_MODEL_RI_CAPTURE_STATUS_NONE);
+        A_IS(t, aclmdlRICaptureToModelRIBegin(b.inner, inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107017);
+        T_EQ(t, acl_status(t, b.s), ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED);
+        A_IS(t, aclmdlRICaptureEnd(b.s, &model), 507903);
+        T_TRUE(t, strstr(aclGetRecentErrMsg(), told ? "CaptureEnd answered 507899" : "CaptureEnd answered 107025"));
+        T_TRUE(t, model == NULL);
+        T_EQ(t, acl_control(t)->alive("models"), 0);
+    }
+}
+
+/* A capture into a part that could not begin can be begun again. */
+static void test_a_part_that_does_not_begin(rondo_test *t) {
+    A_OPEN(t);
+    bed b = bed_open(t, 1, 0);
+    aclmdlRI inside = NULL;
+    aclrtContext mine = NULL, other = NULL;
+    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+    A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
+    T_EQ(t, acl_control(t)->fail("alloc", 1, ACL_ERROR_BAD_ALLOC), 0);
+    A_IS(t, aclmdlRICaptureToModelRIBegin(b.inner, inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 200000);
+    A_OK(t, aclrtGetCurrentContext(&mine));
+    A_OK(t, aclrtCreateContext(&other, 0));
+    A_IS(t, aclmdlRICaptureToModelRIBegin(acl_stream(t), inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107004);
+    A_OK(t, aclrtDestroyContext(other));
+    A_OK(t, aclrtSetCurrentContext(mine));
+    body(t, &b, inside, 5, 0);
+    T_EQ(t, run(t, &b, acl_end(t, b.s), 1), 5);
+}
+
 /* ------------------------------------------------------------------------------------------------------- built */
 
 static void told(void *data) { ++*(int *)data; }
@@ -126,6 +172,59 @@ static void test_built(rondo_test *t) {
     A_IS(t, aclmdlRIUnbindStream(model, s), 107005);
     A_OK(t, aclmdlRIDestroy(model));
     T_EQ(t, gone, 1);
+}
+
+/* Events on bound streams are tasks of the graph, which act when it runs; a call that is refused there spoils nothing. */
+static void test_built_with_events(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s[2] = {NULL}, outside = acl_stream(t);
+    aclrtEvent plain = NULL, ex = acl_event(t);
+    aclrtContext mine = NULL, other = NULL;
+    aclrtEventRecordedStatus status;
+    aclmdlRI model = NULL;
+    void *cell = acl_cell(t, 0), *seen = acl_cell(t, 0);
+    A_OK(t, aclrtCreateEvent(&plain));
+    A_OK(t, aclmdlRIBuildBegin(&model, 0));
+    for (int i = 0; i < 2; i++) {
+        A_OK(t, aclrtCreateStreamWithConfig(&s[i], 0, ACL_STREAM_PERSISTENT));
+        A_OK(t, aclmdlRIBindStream(model, s[i], ACL_MODEL_STREAM_FLAG_HEAD));
+    }
+    A_OK(t, acl_launch(acl_function(t, "sleep"), s[0], cell, 2000));
+    A_OK(t, acl_launch(acl_function(t, "add"), s[0], cell, 1));
+    A_OK(t, aclrtRecordEvent(plain, s[0]));
+    A_OK(t, aclrtStreamWaitEvent(s[1], plain));
+    A_OK(t, aclrtMemcpyAsync(seen, 8, cell, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, s[1]));
+    A_OK(t, aclrtRecordEvent(ex, s[1]));
+    A_IS(t, aclrtRecordEventWithFlag(ex, s[0], ACL_EVENT_RECORD_EXTERNAL), 107029);
+    A_IS(t, aclrtMemcpyAsync(&mine, 8, cell, 8, ACL_MEMCPY_DEVICE_TO_HOST, s[0]), 107000);
+    A_IS(t, aclrtDestroyStream(s[0]), 107005);
+    T_TRUE(t, strstr(aclGetRecentErrMsg(), "is bound to graph"));
+    A_IS(t, aclmdlRIBindStream(model, s[0], ACL_MODEL_STREAM_FLAG_HEAD), 107005);
+    A_OK(t, aclrtSynchronizeStream(s[0])); /* such a stream is not waited for */
+    A_OK(t, aclmdlRIEndTask(model, s[0]));
+    A_OK(t, aclmdlRIBuildEnd(model, NULL));
+    A_IS(t, aclrtMemsetAsync(cell, 8, 0, 8, s[0]), 107005); /* it is finished */
+    for (int i = 1; i <= 3; i++) {
+        A_OK(t, aclmdlRIExecuteAsync(model, outside));
+        A_OK(t, aclrtQueryEventStatus(ex, &status));
+        T_EQ(t, status, ACL_EVENT_RECORDED_STATUS_NOT_READY);
+        A_OK(t, aclrtSynchronizeEvent(ex));
+        T_EQ(t, acl_read(t, seen), i);
+    }
+    A_OK(t, aclrtSynchronizeStream(outside));
+    A_OK(t, aclmdlRIDestroy(model));
+    A_OK(t, aclrtDestroyStream(s[0]));
+    /* One that is never finished can go, too; and a graph has streams of its own context only. */
+    A_OK(t, aclmdlRIBuildBegin(&model, 0));
+    A_OK(t, aclmdlRIBindStream(model, s[1], ACL_MODEL_STREAM_FLAG_HEAD));
+    A_OK(t, aclrtGetCurrentContext(&mine));
+    A_OK(t, aclrtCreateContext(&other, 0));
+    A_OK(t, aclrtCreateStreamWithConfig(&s[0], 0, ACL_STREAM_PERSISTENT));
+    A_IS(t, aclmdlRIBindStream(model, s[0], ACL_MODEL_STREAM_FLAG_HEAD), 107004);
+    A_OK(t, aclrtDestroyContext(other));
+    A_OK(t, aclrtSetCurrentContext(mine));
+    A_OK(t, aclmdlRIDestroy(model));
+    A_OK(t, aclrtDestroyStream(s[1]));
 }
 
 static void test_names(rondo_test *t) {
@@ -201,5 +300,6 @@ static void test_json(rondo_test *t) {
     A_IS(t, aclmdlRIDebugJsonPrint(model, path, 2), 107000);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_kinds), T_PLAIN(test_default_value), T_PLAIN(test_refusals), T_PLAIN(test_built),
-                T_PLAIN(test_names), T_PLAIN(test_json))
+RONDO_TEST_MAIN(T_PLAIN(test_kinds), T_PLAIN(test_default_value), T_PLAIN(test_refusals),
+                T_PLAIN(test_a_part_that_fails), T_PLAIN(test_a_part_that_does_not_begin), T_PLAIN(test_built),
+                T_PLAIN(test_built_with_events), T_PLAIN(test_names), T_PLAIN(test_json))

@@ -69,7 +69,8 @@ static aclError copy_pageable(const copy_shape *s, sim_stream *stream) {
                                                    "(aclrtMallocHost)",
                                                    stream->id));
     SIM_CHECK(sim_mode_check(stream->context, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC, "a copy of pageable host memory"));
-    if (stream->updating) return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
+    if (stream->updating || stream->update_lost)
+        return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
     (void)sim_stream_idle(stream, -1);
     if (!stream->dropping) copy_now(s);
     return ACL_SUCCESS;

@@ -31,9 +31,10 @@ sim_record *sim_event_issue(sim_event *event, uint64_t stream) {
     return mark;
 }
 
-void sim_event_forgive(const sim_context *context, uint64_t stream) {
-    for (sim_event *event = context->events; event; event = event->next)
-        if (event->latest && event->latest->stream == stream) event->latest->error = ACL_SUCCESS;
+void sim_event_forgive(uint64_t stream) {
+    for (sim_context *context = sim.contexts; context; context = context->next)
+        for (sim_event *event = context->events; event; event = event->next)
+            if (event->latest && event->latest->stream == stream) event->latest->error = ACL_SUCCESS;
 }
 
 void sim_event_record_done(sim_event *event, sim_record *mark, aclError error) {
@@ -144,15 +145,18 @@ aclError aclrtDestroyEvent(aclrtEvent handle) {
 static aclError event_submit(sim_event *event, sim_stream *stream, uint32_t kind, int64_t timeout) {
     sim_task *task = sim_task_make(kind);
     if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    task->external = stream->model != NULL; /* of a graph that is built: it acts when the graph runs */
     task->as.event.event = event;
     task->as.event.timeout = timeout;
     event->users++;
     return sim_submit(stream, task);
 }
 
+static bool event_stream_captures(const sim_stream *stream) { return stream->model && !stream->model->built; }
+
 /* Whether a capture has to do with it: the stream's, or the one that the event was recorded in. */
 static bool event_captures(const sim_event *event, const sim_stream *stream) {
-    return stream->model || (event->model && event->kind == SIM_EVENT_EX);
+    return event_stream_captures(stream) || (event->model && event->kind == SIM_EVENT_EX);
 }
 
 static aclError event_record(aclrtEvent handle, aclrtStream stream_handle, bool external) {
@@ -161,7 +165,8 @@ static aclError event_record(aclrtEvent handle, aclrtStream stream_handle, bool 
     SIM_CHECK(event_of(handle, &event));
     SIM_CHECK(sim_stream_of(stream_handle, &stream));
     if (external || event_captures(event, stream)) {
-        bool leaves = !external && !stream->model && !stream->is_default; /* recorded outside: no longer captured */
+        /* Recorded outside: no longer captured. */
+        bool leaves = !external && !event_stream_captures(stream) && !stream->is_default;
         if (!leaves) return sim_fork_record(event, stream, external);
         event->model = NULL;
         event->record = NULL;

@@ -113,6 +113,50 @@ static void test_two_captures_are_apart(rondo_test *t) {
     A_IS(t, aclmdlRICaptureEnd(a, &model), 507903);
 }
 
+/* An event may be of another context than the stream that it is recorded on: the end of the capture frees it all the same. */
+static void test_event_of_another_context(rondo_test *t) {
+    A_OPEN(t);
+    aclrtContext mine = NULL, other = NULL;
+    aclrtEvent event = acl_event(t);
+    aclrtEventRecordedStatus status;
+    A_OK(t, aclrtGetCurrentContext(&mine));
+    for (int ended = 0; ended < 2; ended++) { /* else the capture goes with its context */
+        A_OK(t, aclrtCreateContext(&other, 0));
+        aclrtStream s = acl_stream(t);
+        acl_begin(t, s);
+        A_OK(t, aclrtRecordEvent(event, s));
+        A_IS(t, aclrtQueryEventStatus(event, &status), 107028);
+        aclmdlRI model = ended ? acl_end(t, s) : NULL;
+        if (ended) A_OK(t, aclrtQueryEventStatus(event, &status));
+        if (ended) A_OK(t, aclmdlRIDestroy(model));
+        A_OK(t, aclrtDestroyContext(other));
+        A_OK(t, aclrtSetCurrentContext(mine));
+        A_OK(t, aclrtQueryEventStatus(event, &status));
+        A_OK(t, aclrtSynchronizeEvent(event));
+        aclrtStream here = acl_stream(t);
+        A_OK(t, aclrtStreamWaitEvent(here, event));
+        A_OK(t, aclrtSynchronizeStream(here));
+    }
+}
+
+/* A failure that was told is forgiven to events of other contexts, too. */
+static void test_failure_of_another_context(rondo_test *t) {
+    A_OPEN(t);
+    aclrtContext mine = NULL, other = NULL;
+    aclrtEvent event = acl_event(t);
+    aclrtStream here = acl_stream(t);
+    A_OK(t, aclrtGetCurrentContext(&mine));
+    A_OK(t, aclrtCreateContext(&other, 0));
+    aclrtStream s = acl_stream(t);
+    A_OK(t, aclrtSetStreamFailureMode(s, ACL_STOP_ON_FAILURE));
+    A_OK(t, acl_launch(acl_function(t, "break"), s, NULL, 0));
+    A_OK(t, aclrtRecordEvent(event, s));
+    A_IS(t, aclrtSynchronizeStream(s), 507015);
+    A_OK(t, aclrtSetCurrentContext(mine));
+    A_OK(t, aclrtStreamWaitEvent(here, event));
+    A_OK(t, aclrtSynchronizeStream(here));
+}
+
 /* ---------------------------------------------------------------------------------------- events of outside */
 
 /* The old way: the graph waits for and resets an event that another stream records. */
@@ -248,6 +292,7 @@ static void test_lanes_wait_on_their_own(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_two_streams), T_PLAIN(test_joined_through_another), T_PLAIN(test_unjoined),
-                T_PLAIN(test_kinds_of_events), T_PLAIN(test_two_captures_are_apart), T_PLAIN(test_external_old),
-                T_PLAIN(test_external_new), T_PLAIN(test_a_wait_right_behind_a_launch),
+                T_PLAIN(test_kinds_of_events), T_PLAIN(test_two_captures_are_apart),
+                T_PLAIN(test_event_of_another_context), T_PLAIN(test_failure_of_another_context),
+                T_PLAIN(test_external_old), T_PLAIN(test_external_new), T_PLAIN(test_a_wait_right_behind_a_launch),
                 T_PLAIN(test_lanes_wait_on_their_own))

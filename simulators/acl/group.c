@@ -97,6 +97,21 @@ aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle) {
 
 /* ------------------------------------------------------------------------------------------------------ updating */
 
+aclError sim_group_not_updating(const sim_stream *stream) {
+    if (!stream->updating && !stream->update_lost) return ACL_SUCCESS;
+    return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "stream %d updates a task group%s", stream->id,
+                    stream->update_lost ? " that went with its graph: aclmdlRICaptureTaskUpdateEnd" : "");
+}
+
+void sim_group_forget(sim_stream *stream) {
+    if (stream->updating && !stream->updating->queued) stream->updating->updating = NULL;
+    stream->updating = NULL;
+    sim_arguments_free_all(stream->updates);
+    stream->updates = NULL;
+    stream->updates_end = &stream->updates;
+    stream->update_count = 0;
+}
+
 static aclError group_update_begin(aclrtStream handle, const void *group_handle) {
     sim_stream *stream = NULL;
     if (!group_handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "handle is null");
@@ -109,15 +124,12 @@ static aclError group_update_begin(aclrtStream handle, const void *group_handle)
     if (group->model->status != SIM_STATUS_READY)
         return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "graph %u of the task group is not ready",
                         group->model->id);
-    if (stream->updating || (group->updating && group->updating != stream))
-        return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS,
-                        stream->updating ? "stream %d updates a task group"
-                                         : "another stream than %d updates the task group",
+    SIM_CHECK(sim_group_not_updating(stream));
+    if (group->updating && group->updating != stream)
+        return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "another stream than %d updates the task group",
                         stream->id);
     group->updating = stream;
     stream->updating = group;
-    stream->update_count = 0;
-    stream->update_error = ACL_SUCCESS;
     return ACL_SUCCESS;
 }
 
@@ -128,9 +140,10 @@ aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle)
 }
 
 aclError sim_group_update(sim_stream *stream, sim_task *task) {
-    aclError error = group_takes(task) ? ACL_SUCCESS
-                                       : sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT,
-                                                  "%s does not replace a task of a group", sim_kind_name(task->kind));
+    aclError error = stream->update_lost ? sim_group_not_updating(stream) : ACL_SUCCESS;
+    if (!error && !group_takes(task))
+        error = sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "%s does not replace a task of a group",
+                         sim_kind_name(task->kind));
     if (!error) {
         sim_arguments *arguments = atomic_exchange(&task->as.kernel.now, NULL);
         *stream->updates_end = arguments;
@@ -146,27 +159,27 @@ static aclError group_update_end(aclrtStream handle) {
     SIM_CHECK(sim_stream_of(handle, &stream));
     SIM_CHECK(sim_stream_not_captured(stream, "updating tasks"));
     sim_group *group = stream->updating;
+    if (stream->update_lost) {
+        aclError error = sim_group_not_updating(stream);
+        stream->update_lost = false;
+        return error;
+    }
     if (!group) return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "stream %d updates no task group", stream->id);
-    sim_arguments *first = stream->updates;
     uint32_t count = stream->update_count;
-    stream->updating = NULL;
-    stream->updates = NULL;
-    stream->updates_end = &stream->updates;
     sim_task *task = count == group->count ? sim_task_make(SIM_UPDATE) : NULL;
     if (task) {
         task->as.update.group = group;
-        task->as.update.first = first;
-        group->queued++;
+        task->as.update.first = stream->updates;
+        stream->updates = NULL;
+    }
+    group->queued += task != NULL;
+    sim_group_forget(stream);
+    if (task) {
         group->model->pending++; /* it stays until this is over */
         aclError error = sim_submit(stream, task);
-        if (error) {
-            group->model->pending--;
-            group->queued--;
-        }
+        if (error) sim_group_applied(group);
         return error;
     }
-    group->updating = NULL;
-    sim_arguments_free_all(first);
     if (count == group->count) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
     return sim_fail(ACL_ERROR_RT_INTERNAL_ERROR, "task group update error: %u launches for a group of %u", count,
                     group->count);

@@ -151,6 +151,38 @@ static void test_refusals_while_updating(rondo_test *t) {
     A_IS(t, aclmdlRICaptureTaskUpdateEnd(b.other), 107033);
 }
 
+/* The graph of a group goes in the middle of an update: what was launched for it is nobody's, and runs nowhere. */
+static void test_update_of_a_graph_that_went(rondo_test *t) {
+    A_OPEN(t);
+    bed gone = bed_open(t), stays = bed_open(t);
+    for (int launches = 0; launches < 3; launches++) {
+        A_OK(t, aclmdlRICaptureTaskUpdateBegin(stays.u, gone.group));
+        for (int i = 0; i < launches; i++) A_OK(t, acl_launch(gone.add, stays.u, gone.cell, 1000));
+        A_OK(t, aclmdlRIDestroy(gone.model));
+        A_IS(t, acl_launch(gone.add, stays.u, gone.cell, 1000), 107033); /* neither an update nor work of its own */
+        A_IS(t, aclmdlRICaptureTaskUpdateBegin(stays.u, stays.group), 107033);
+        A_IS(t, aclmdlRICaptureBegin(stays.u, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107033);
+        A_IS(t, aclmdlRIExecuteAsync(stays.model, stays.u), 507009);
+        A_IS(t, aclmdlRICaptureTaskUpdateEnd(stays.u), 107033);
+        T_TRUE(t, strstr(aclGetRecentErrMsg(), "went with its graph"));
+        A_OK(t, aclmdlRICaptureTaskUpdateBegin(stays.u, stays.group));
+        A_OK(t, acl_launch(stays.add, stays.u, stays.cell, 2));
+        A_OK(t, acl_launch(stays.add, stays.u, stays.cell, 20));
+        A_OK(t, aclmdlRICaptureTaskUpdateEnd(stays.u));
+        A_OK(t, aclrtSynchronizeStream(stays.u));
+        T_EQ(t, bed_run(t, &stays), 123);
+        T_EQ(t, acl_read(t, gone.cell), 0);
+        gone = bed_open(t);
+    }
+    /* The stream goes in the middle of one: the group is free for the next. */
+    A_OK(t, aclmdlRICaptureTaskUpdateBegin(stays.u, stays.group));
+    A_OK(t, acl_launch(stays.add, stays.u, stays.cell, 3));
+    A_OK(t, aclrtDestroyStream(stays.u));
+    A_OK(t, aclmdlRICaptureTaskUpdateBegin(stays.other, stays.group));
+    A_IS(t, aclmdlRICaptureTaskUpdateEnd(stays.other), 507000);
+    A_OK(t, aclmdlRIDestroy(stays.model));
+}
+
 /* ------------------------------------------------------------------------------------------------ one by one */
 
 static aclmdlRITask task_at(rondo_test *t, aclmdlRI model, uint32_t index) {
@@ -249,5 +281,5 @@ static void test_edit_values(rondo_test *t) {
 
 RONDO_TEST_MAIN(T_PLAIN(test_update), T_PLAIN(test_e12_update_and_replay_keep_their_order),
                 T_PLAIN(test_update_that_never_comes), T_PLAIN(test_refusals_while_capturing),
-                T_PLAIN(test_refusals_while_updating), T_PLAIN(test_edit), T_PLAIN(test_edit_refusals),
-                T_PLAIN(test_edit_values))
+                T_PLAIN(test_refusals_while_updating), T_PLAIN(test_update_of_a_graph_that_went), T_PLAIN(test_edit),
+                T_PLAIN(test_edit_refusals), T_PLAIN(test_edit_values))

@@ -31,7 +31,11 @@ static void model_free_parts(sim_model *model) {
     while (model->groups) {
         sim_group *group = model->groups;
         model->groups = group->next;
-        if (group->updating) group->updating->updating = NULL;
+        sim_stream *updating = group->updating;
+        if (updating && updating->updating == group) {
+            sim_group_forget(updating);
+            updating->update_lost = true;
+        }
         sim.devices[model->context->device].updatable -= group->count;
         sim_object_remove(group);
         free(group);
@@ -57,9 +61,19 @@ static void model_free_children(const sim_model *parent) {
     }
 }
 
+/* A part that went before its whole: nothing points to it any more. */
+static void model_leave_parent(sim_model *model) {
+    for (size_t i = 0; i < model->parent->task_count; i++) {
+        sim_task *task = model->parent->tasks[i];
+        for (uint32_t k = 0; task->kind == SIM_BRANCH && k < task->as.branch.size; k++)
+            if (task->as.branch.models[k] == model) task->as.branch.models[k] = NULL;
+    }
+}
+
 void sim_model_free(sim_model *model) {
     sim_capture_detach(model);
     model_free_children(model);
+    if (model->parent) model_leave_parent(model);
     sim_model **link = &model->context->models;
     while (*link != model) link = &(*link)->next;
     *link = model->next;
@@ -130,6 +144,9 @@ aclError sim_model_append(sim_model *model, sim_stream *stream, sim_task *task) 
     aclError error = ACL_SUCCESS;
     if (model->status == SIM_STATUS_INVALIDATED)
         error = sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture was broken: %.300s", model->cause);
+    else if (model->status != SIM_STATUS_CAPTURING)
+        error = sim_fail(ACL_ERROR_RT_STREAM_MODEL, "graph %u, which stream %d is bound to, is finished", model->id,
+                         stream->id);
     if (!error) error = sim_group_capture(model, stream, task);
     if (!error) error = model_cascade(model, stream);
     if (!error) error = model_put(model, stream, task);
@@ -384,7 +401,8 @@ static aclError model_execute(const void *handle, aclrtStream stream_handle, sim
         return sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u is of another context than stream %d", model->id,
                         stream->id);
     SIM_CHECK(sim_stream_not_captured(stream, "launching a graph"));
-    if (stream->updating) return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
+    if (stream->updating || stream->update_lost)
+        return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");
     if (sim.settings.software_sq && !model->hardware) {
         int64_t streams = 0;
         for (size_t i = 0; i < model->lane_count; i++) streams += 1 + (int64_t)model->lanes[i]->cascades;
@@ -422,7 +440,7 @@ static aclError model_destroy(const void *handle) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     sim_model *model = sim_object_find(handle, SIM_MODEL);
     if (!model) return ACL_SUCCESS;
-    if (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED)
+    if (!model->built && (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED))
         return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);
     if (model->parent)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u goes with the graph that it is a part of", model->id);

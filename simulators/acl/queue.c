@@ -251,7 +251,7 @@ static aclError queue_push(sim_stream *stream, sim_task *task) {
 }
 
 aclError sim_submit(sim_stream *stream, sim_task *task) {
-    if (stream->updating) return sim_group_update(stream, task);
+    if (stream->updating || stream->update_lost) return sim_group_update(stream, task);
     if (stream->model) return sim_model_append(stream->model, stream, task);
     return queue_push(stream, task);
 }
@@ -271,7 +271,7 @@ aclError sim_stream_failure(sim_stream *stream) {
     if (!error) return ACL_SUCCESS;
     stream->error = ACL_SUCCESS;
     stream->dropping = false;
-    sim_event_forgive(stream->context, stream->object.number);
+    sim_event_forgive(stream->object.number);
     return sim_fail(error, "stream %d: %s", stream->id, stream->text);
 }
 

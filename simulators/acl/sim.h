@@ -331,9 +331,9 @@ struct sim_stream {
     sim_model *model;    /* that captures it, or that it is bound to */
     uint32_t lane;
     sim_group *updating;
+    bool update_lost;                      /* the group went with its graph; until TaskUpdateEnd */
     sim_arguments *updates, **updates_end; /* launched since TaskUpdateBegin */
     uint32_t update_count;
-    aclError update_error;
 };
 
 sim_task *sim_task_make(uint32_t kind);
@@ -356,7 +356,7 @@ void sim_stream_drop(sim_stream *stream);
 sim_stream *sim_stream_after(const sim_context *context, uint64_t number);
 /* A stream of the current context by its handle; null: the default one. */
 aclError sim_stream_of(aclrtStream handle, sim_stream **out_stream);
-/* 107027, where the stream captures. */
+/* 107027, where the stream captures; 107005, where it is bound to a graph. */
 aclError sim_stream_not_captured(sim_stream *stream, const char *what);
 /* 1 more hardware stream of the device in use, or none left: the error, with what there is and what is needed. */
 aclError sim_hardware_take(int32_t device, int64_t count, aclError error, const char *what);
@@ -398,7 +398,7 @@ void sim_event_record_done(sim_event *event, sim_record *mark, aclError error);
 sim_record *sim_record_hold(sim_record *mark);
 void sim_record_release(sim_record *mark);
 /* Whoever waits from now on for what the stream recorded behind its failure does not fail for it any more. */
-void sim_event_forgive(const sim_context *context, uint64_t stream);
+void sim_event_forgive(uint64_t stream);
 void sim_event_release(sim_event *event);
 void sim_event_destroy(sim_event *event);
 
@@ -553,6 +553,10 @@ aclError sim_fork_check(const sim_model *model);
 /* group.c */
 aclError sim_group_capture(sim_model *model, sim_stream *stream, sim_task *task);
 aclError sim_group_update(sim_stream *stream, sim_task *task);
+/* 107033, where the stream updates a group, or one that is gone. */
+aclError sim_group_not_updating(const sim_stream *stream);
+/* What was launched for an update that does not come to its end. */
+void sim_group_forget(sim_stream *stream);
 void sim_group_apply(sim_task *task);
 /* One update of the group is over. */
 void sim_group_applied(sim_group *group);

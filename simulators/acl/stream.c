@@ -52,8 +52,7 @@ void sim_stream_drop(sim_stream *stream) {
     sim_stream **link = &stream->context->streams;
     while (*link != stream) link = &(*link)->next;
     *link = stream->next;
-    if (stream->updating) stream->updating->updating = NULL;
-    sim_arguments_free_all(stream->updates);
+    sim_group_forget(stream);
     (void)pthread_cond_destroy(&stream->wake);
     sim_hardware_give(stream->context->device, 1);
     sim_object_remove(stream);
@@ -76,6 +75,10 @@ aclError sim_stream_of(aclrtStream handle, sim_stream **out_stream) {
 
 aclError sim_stream_not_captured(sim_stream *stream, const char *what) {
     if (!stream->model) return ACL_SUCCESS;
+    if (stream->model->built)
+        return sim_fail(ACL_ERROR_RT_STREAM_MODEL,
+                        "stream %d is bound to graph %u: %s is not allowed (aclmdlRIUnbindStream)", stream->id,
+                        stream->model->id, what);
     return sim_illegal(stream->model, sim_fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %d is captured: %s is not allowed",
                                                stream->id, what));
 }
@@ -137,8 +140,8 @@ static aclError stream_synchronize(aclrtStream handle, int32_t timeout) {
     sim_stream *stream = NULL;
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(sim_stream_of(handle, &stream));
+    if (stream->flags & STREAM_UNWAITED) return ACL_SUCCESS; /* no such stream is captured */
     SIM_CHECK(sim_stream_not_captured(stream, "waiting for it"));
-    if (stream->flags & STREAM_UNWAITED) return ACL_SUCCESS;
     if (!sim_stream_idle(stream, timeout))
         return sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", stream->id, timeout);
     return sim_stream_failure(stream);
