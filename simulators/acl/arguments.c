@@ -7,7 +7,7 @@ enum { HANDLE_BYTES = 4096, HANDLE_PLACES = 64 };
 
 typedef struct sim_args_handle {
     sim_object object;
-    const sim_function *function;
+    sim_function *function;
     size_t size, data; /* bytes of parameters; of what placeholders point to */
     size_t count;
     size_t offsets[HANDLE_PLACES], sizes[HANDLE_PLACES];
@@ -28,7 +28,7 @@ aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHa
     SIM_BEGIN(aclrtKernelArgsInit);
     if (!argsHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "argsHandle is null");
     sim_lock();
-    const sim_function *function = NULL;
+    sim_function *function = NULL;
     aclError error = sim_function_of(funcHandle, &function);
     sim_args_handle *handle = error ? NULL : sim_allocate(sizeof *handle);
     if (!error && (!handle || !sim_object_add(handle, SIM_ARGUMENTS))) {
@@ -36,6 +36,7 @@ aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHa
         error = sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for arguments");
     }
     if (!error) {
+        sim_function_hold(function);
         handle->function = function;
         *argsHandle = handle;
     }
@@ -61,8 +62,8 @@ static aclError arguments_append(sim_args_handle *handle, const void *bytes, siz
 aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
                                aclrtParamHandle *paramHandle) {
     SIM_BEGIN(aclrtKernelArgsAppend);
-    if (!param || !paramHandle || !paramSize)
-        return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null, or there are 0 bytes");
+    if (!param || !paramHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
+    if (!paramSize) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 bytes are none");
     sim_lock();
     sim_args_handle *handle = NULL;
     aclError error = arguments_of(argsHandle, &handle);
@@ -87,7 +88,7 @@ static aclError arguments_place(const sim_args_handle *handle, const void *param
 aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle, size_t dataSize,
                                              void **bufferAddr) {
     SIM_BEGIN(aclrtKernelArgsGetPlaceHolderBuffer);
-    if (!bufferAddr) return sim_fail(ACL_ERROR_INVALID_PARAM, "bufferAddr is null");
+    if (!bufferAddr || !paramHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     sim_lock();
     sim_args_handle *handle = NULL;
     size_t index = 0;
@@ -108,7 +109,7 @@ aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle, aclrtPa
 aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle, void *param,
                                    size_t paramSize) {
     SIM_BEGIN(aclrtKernelArgsParaUpdate);
-    if (!param) return sim_fail(ACL_ERROR_INVALID_PARAM, "param is null");
+    if (!param || !paramHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     sim_lock();
     sim_args_handle *handle = NULL;
     size_t index = 0;
@@ -132,7 +133,7 @@ aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle) {
 /* Parameters, then what placeholders point to. The handle is done with its one launch. */
 static aclError arguments_launch(const void *function_handle, uint32_t blocks, aclrtStream stream,
                                  sim_args_handle *handle) {
-    const sim_function *function = NULL;
+    sim_function *function = NULL;
     SIM_CHECK(sim_function_of(function_handle, &function));
     if (handle->function != function)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the arguments are of another function");
@@ -152,6 +153,7 @@ static aclError arguments_launch(const void *function_handle, uint32_t blocks, a
     }
     SIM_CHECK(sim_launch(stream, arguments));
     sim_object_remove(handle);
+    sim_function_release(handle->function);
     free(handle);
     return ACL_SUCCESS;
 }
@@ -161,6 +163,7 @@ aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlo
     SIM_BEGIN(aclrtLaunchKernelWithConfig);
     (void)cfg;
     if (reserve) return sim_fail(ACL_ERROR_INVALID_PARAM, "reserve is not null");
+    if (!funcHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the function is null");
     sim_lock();
     sim_args_handle *handle = NULL;
     aclError error = arguments_of(argsHandle, &handle);

@@ -35,6 +35,7 @@ aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag) {
 
 aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream handle, uint32_t flag) {
     SIM_BEGIN(aclmdlRIBindStream);
+    if (!modelRI) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     sim_lock();
     sim_model *model = NULL;
     sim_stream *stream = NULL;
@@ -54,6 +55,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream handle, uint32_t flag)
 
 static aclError build_bound(const void *handle, aclrtStream stream_handle, const char *what, sim_model **out_model,
                             sim_stream **out_stream) {
+    if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     SIM_CHECK(sim_stream_of(stream_handle, out_stream));
     sim_model *captures = (*out_stream)->model;
     if (captures && !captures->built) return sim_stream_not_captured(*out_stream, what);
@@ -143,26 +145,34 @@ aclError aclmdlRIAbort(aclmdlRI modelRI) {
     aclError error = build_of(modelRI, &model);
     if (!error && !model->built)
         error = sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a captured graph cannot be aborted");
-    if (!error) {
+    if (!error && model->active) {
         atomic_store(&model->aborted, true);
         sim_changed();
     }
     return sim_leave(error);
 }
 
+/* Called when the graph is gone and without the lock: they may call the library. */
+static aclError build_tell(const void *handle, aclrtCallback function, void *data) {
+    enum { MOST = 8 };
+    sim_model *model = NULL;
+    SIM_CHECK(build_of(handle, &model));
+    sim_farewell **end = &model->farewells;
+    int count = 0;
+    for (; *end; end = &(*end)->next) count++;
+    if (count == MOST) return sim_fail(ACL_ERROR_RT_OVER_LIMIT, "graph %u has %d callbacks already", model->id, MOST);
+    sim_farewell *farewell = sim_allocate(sizeof *farewell);
+    if (!farewell) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a callback");
+    *farewell = (sim_farewell){NULL, function, data, true};
+    *end = farewell;
+    return ACL_SUCCESS;
+}
+
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void *userData) {
     SIM_BEGIN(aclmdlRIDestroyRegisterCallback);
     if (!func) return sim_fail(ACL_ERROR_INVALID_PARAM, "func is null");
     sim_lock();
-    sim_model *model = NULL;
-    aclError error = build_of(modelRI, &model);
-    if (error) return sim_leave(error);
-    size_t at = 0;
-    while (at < 8 && model->destroyed[at]) at++;
-    if (at == 8) return sim_leave(sim_fail(ACL_ERROR_RT_OVER_LIMIT, "graph %u has 8 callbacks already", model->id));
-    model->destroyed[at] = func;
-    model->destroyed_data[at] = userData;
-    return sim_leave(ACL_SUCCESS);
+    return sim_leave(build_tell(modelRI, func, userData));
 }
 
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
@@ -172,10 +182,11 @@ aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func)
     sim_model *model = NULL;
     aclError error = build_of(modelRI, &model);
     if (error) return sim_leave(error);
-    for (size_t i = 0; i < 8; i++) {
-        if (model->destroyed[i] != func) continue;
-        model->destroyed[i] = NULL;
-        return sim_leave(ACL_SUCCESS);
-    }
-    return sim_leave(sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the callback is not there"));
+    sim_farewell **link = &model->farewells;
+    while (*link && (*link)->function != func) link = &(*link)->next;
+    sim_farewell *found = *link;
+    if (!found) return sim_leave(sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the callback is not there"));
+    *link = found->next;
+    free(found);
+    return sim_leave(ACL_SUCCESS);
 }

@@ -29,6 +29,29 @@ static void call_prepare(void) { (void)pthread_key_create(&call_key, call_thread
 
 sim_thread *sim_self(void) { return &call_thread; }
 
+uint64_t sim_self_number(void) {
+    static atomic_uint_least64_t numbers;
+    if (!call_thread.number) call_thread.number = atomic_fetch_add(&numbers, 1) + 1;
+    return call_thread.number;
+}
+
+void sim_farewell_add(sim_farewell *farewell) {
+    sim_farewell **end = &call_thread.farewells;
+    while (*end) end = &(*end)->next;
+    farewell->next = NULL;
+    *end = farewell;
+}
+
+/* What is called may call the library, and leave more to be called. */
+void sim_farewells_say(void) {
+    while (call_thread.farewells) {
+        sim_farewell *first = call_thread.farewells, said = *first;
+        call_thread.farewells = said.next;
+        if (said.owned) free(first);
+        said.function(said.data);
+    }
+}
+
 int sim_call_find(const char *name) {
     for (int i = 0; name && i < SIM_CALL_COUNT; i++)
         if (strcmp(call_names[i], name) == 0) return i;
@@ -98,8 +121,37 @@ static const char *call_class(aclError code) {
     return code < 500000 ? "EE1011" : "EE9999";
 }
 
+enum { CALL_TEXT = 16384 };
+static const char call_trace[] = "        TraceBack (most recent call last):\n";
+
+/* Up to the end of the last whole message in the first `room` bytes: the oldest ones are the last. */
+static size_t call_whole_messages(const char *text, size_t room) {
+    size_t length = strnlen(text, room + 1), whole = 0;
+    if (length <= room) return length;
+    for (const char *end = text; (end = strstr(end, call_trace));) {
+        end += sizeof call_trace - 1;
+        if ((size_t)(end - text) > room) break;
+        whole = (size_t)(end - text);
+    }
+    return whole;
+}
+
+/* Null, rather than text of another call than the last one, where there is no memory. */
+static void call_note(const char *message) {
+    const char *before = call_thread.text ? call_thread.text : "";
+    size_t size = strlen(message), kept = call_whole_messages(before, CALL_TEXT - size);
+    char *text = malloc(size + kept + 1);
+    if (text) {
+        memcpy(text, message, size);
+        memcpy(text + size, before, kept);
+        text[size + kept] = 0;
+    }
+    free(call_thread.text);
+    call_thread.text = text;
+}
+
 aclError sim_fail(aclError code, const char *format, ...) {
-    char line[SIM_TEXT];
+    char line[SIM_TEXT], message[SIM_TEXT + 256];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
@@ -107,14 +159,9 @@ aclError sim_fail(aclError code, const char *format, ...) {
     (void)pthread_once(&call_once, call_prepare);
     (void)pthread_setspecific(call_key, &call_thread);
     call_thread.last = code;
-    const char *before = call_thread.text ? call_thread.text : "";
-    size_t size = strlen(before) + strlen(line) + 256u;
-    char *text = size < 16384u ? malloc(size) : NULL;
-    if (!text) return code; /* the oldest ones are enough */
-    (void)snprintf(text, size, "%s: %s failed. Reason: %s (error %d)\n        TraceBack (most recent call last):\n%s",
-                   call_class(code), sim_call_name(), line, code, before);
-    free(call_thread.text);
-    call_thread.text = text;
+    (void)snprintf(message, sizeof message, "%s: %s failed. Reason: %s (error %d)\n%s", call_class(code),
+                   sim_call_name(), line, code, call_trace);
+    call_note(message);
     return code;
 }
 

@@ -31,7 +31,7 @@ void sim_capture_detach(sim_model *model) {
 
 static aclError capture_start(sim_model *model, sim_stream *stream, aclmdlRICaptureMode mode) {
     model->mode = mode;
-    model->thread = pthread_self();
+    model->thread = sim_self_number();
     model->status = SIM_STATUS_CAPTURING;
     aclError error = sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
     if (error) model->status = SIM_STATUS_NONE;
@@ -68,6 +68,7 @@ aclError aclmdlRICaptureBegin(aclrtStream handle, aclmdlRICaptureMode mode) {
 
 aclError aclmdlRICaptureToModelRIBegin(aclrtStream handle, aclmdlRI modelRI, aclmdlRICaptureMode mode) {
     SIM_BEGIN(aclmdlRICaptureToModelRIBegin);
+    if (!modelRI) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     sim_lock();
     sim_stream *stream = NULL;
     sim_model *model = sim_object_find(modelRI, SIM_MODEL);
@@ -123,7 +124,7 @@ static aclError capture_take_notify(sim_model *model) {
 
 /* In this order. Each failure ends the capture. */
 static aclError capture_judge(sim_model *model) {
-    if (!pthread_equal(model->thread, pthread_self()) && model->mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
+    if (model->thread != sim_self_number() && model->mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
         return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD,
                         "another thread began the capture, and it is not RELAXED: it is dropped");
     if (model->status == SIM_STATUS_INVALIDATED)

@@ -192,6 +192,13 @@ static void *end_elsewhere(void *argument) {
     return NULL;
 }
 
+static void *begin_elsewhere(void *argument) {
+    ender *e = argument;
+    if (aclrtSetCurrentContext(e->context) == ACL_SUCCESS)
+        e->error = aclmdlRICaptureBegin(e->stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL);
+    return NULL;
+}
+
 static aclError end_in_thread(rondo_test *t, aclrtStream stream) {
     ender e = {.stream = stream, .error = -1};
     pthread_t thread;
@@ -254,6 +261,16 @@ static void test_thread_of_a_relaxed_capture(rondo_test *t) {
         A_OK(t, aclmdlRICaptureBegin(stream, (aclmdlRICaptureMode)mode));
         A_IS(t, end_in_thread(t, stream), 107038);
         T_EQ(t, acl_status(t, stream), ACL_MODEL_RI_CAPTURE_STATUS_NONE);
+    }
+    /* A thread that ended is not the one that the system gives the same name afterwards. */
+    for (int i = 0; i < 20; i++) {
+        ender e = {.stream = stream, .error = -1};
+        pthread_t thread;
+        A_OK(t, aclrtGetCurrentContext(&e.context));
+        T_EQ(t, pthread_create(&thread, NULL, begin_elsewhere, &e), 0);
+        T_EQ(t, pthread_join(thread, NULL), 0);
+        A_OK(t, e.error);
+        A_IS(t, end_in_thread(t, stream), 107038);
     }
 }
 

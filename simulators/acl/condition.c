@@ -24,6 +24,7 @@ static aclError condition_create(const void *handle, uint64_t value, uint32_t fl
         free(condition);
         return error;
     }
+    sim_memory_own(cell);
     condition->model = model;
     condition->cell = cell;
     condition->value = value;
@@ -72,7 +73,6 @@ static aclError condition_children(sim_model *parent, sim_task *task) {
 
 static aclError condition_add(const aclmdlRICondTaskParams *p, aclrtStream handle) {
     sim_stream *stream = NULL;
-    if (!p->handle || !p->modelRIArray) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     SIM_CHECK(sim_stream_of(handle, &stream));
     sim_condition *condition = sim_object_find(p->handle, SIM_CONDITION);
     if (!condition) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such condition");
@@ -105,6 +105,7 @@ static aclError condition_add(const aclmdlRICondTaskParams *p, aclrtStream handl
 
 aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flag) {
     SIM_BEGIN(aclmdlRIAddCondTask);
+    if (!params.handle || !params.modelRIArray) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     if (flag) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of it", flag);
     sim_lock();
     return sim_leave(condition_add(&params, stream));
@@ -117,18 +118,25 @@ void sim_condition_start(const sim_model *model) {
         if (condition->flag == ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT) *condition->cell = condition->value;
 }
 
-aclError sim_condition_run(const sim_task *task, char *text) {
-    const uint64_t *cell = task->as.branch.condition->cell;
+static uint64_t condition_now(const sim_task *task) {
+    return __atomic_load_n(task->as.branch.condition->cell, __ATOMIC_ACQUIRE);
+}
+
+aclError sim_condition_run(const sim_task *task, const sim_stop *stop, char *text) {
+    sim_model *const *models = task->as.branch.models;
+    uint64_t now = condition_now(task);
     uint32_t size = task->as.branch.size;
     aclError error = ACL_SUCCESS;
     switch (task->as.branch.type) {
     case ACL_MODEL_RI_COND_TASK_TYPE_WHILE:
-        while (*cell && !error) error = sim_model_run(task->as.branch.models[0], text);
+        for (; now && !error; now = condition_now(task)) {
+            error = sim_model_run(models[0], stop, text);
+            if (!error && sim_stopped(stop)) error = sim_stop_told(text); /* also where the part is empty */
+        }
         return error;
-    case ACL_MODEL_RI_COND_TASK_TYPE_SWITCH:
-        return *cell < size ? sim_model_run(task->as.branch.models[*cell], text) : ACL_SUCCESS;
+    case ACL_MODEL_RI_COND_TASK_TYPE_SWITCH: return now < size ? sim_model_run(models[now], stop, text) : ACL_SUCCESS;
     default:
-        if (*cell) return sim_model_run(task->as.branch.models[0], text);
-        return size == 2 ? sim_model_run(task->as.branch.models[1], text) : ACL_SUCCESS;
+        if (now) return sim_model_run(models[0], stop, text);
+        return size == 2 ? sim_model_run(models[1], stop, text) : ACL_SUCCESS;
     }
 }

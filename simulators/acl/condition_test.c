@@ -73,6 +73,7 @@ static void test_default_value(rondo_test *t) {
     A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
     body(t, &b, inside, 5, 1);
     aclmdlRI model = acl_end(t, b.s);
+    A_IS(t, aclrtFree(b.pointer), 107000);                        /* it goes with its graph */
     for (int i = 0; i < 3; i++) T_EQ(t, run(t, &b, model, 0), 5); /* each launch sets the cell */
 }
 

@@ -8,6 +8,7 @@ void sim_lock(void) { (void)pthread_mutex_lock(&sim.mutex); }
 void sim_unlock(void) { (void)pthread_mutex_unlock(&sim.mutex); }
 aclError sim_leave(aclError error) {
     sim_unlock();
+    if (sim_self()->farewells) sim_farewells_say();
     return error;
 }
 
@@ -52,39 +53,74 @@ static aclError device_context(int32_t device, bool is_default, sim_context **ou
     return ACL_SUCCESS;
 }
 
-static void device_context_free(sim_context *context) {
-    while (context->models) sim_model_free(context->models);
-    for (sim_stream *stream = context->streams; stream; stream = context->streams) {
-        sim_stream_end(stream, true);
-        sim_stream_drop(stream);
+/* Of the context's own streams, or of another context's that updates a graph of this one. */
+static bool device_context_busy(const sim_context *context) {
+    for (const sim_stream *stream = context->streams; stream; stream = stream->next)
+        if (stream->first) return true;
+    for (const sim_model *model = context->models; model; model = model->next)
+        if (model->pending) return true;
+    return false;
+}
+
+/* Work first, while everything that it touches is there. Once `patience` (ms; -1: for ever) is over, what is left is dropped. */
+static void device_context_settle(sim_context *context, int64_t patience) {
+    struct timespec deadline;
+    if (patience >= 0) sim_deadline(patience, &deadline);
+    while (device_context_busy(context)) {
+        if (sim_wait_changed(patience >= 0 ? &deadline : NULL)) continue;
+        patience = -1;
+        for (sim_stream *stream = context->streams; stream; stream = stream->next) atomic_store(&stream->aborted, true);
+        sim_changed();
     }
+}
+
+/* Another thread may be destroying one. */
+static void device_streams_end(const sim_context *context) {
+    while (context->streams) {
+        sim_stream *stream = context->streams;
+        while (stream && stream->ending) stream = stream->next;
+        if (stream) sim_stream_end(stream, false);
+        else (void)sim_wait_changed(NULL);
+    }
+}
+
+static void device_context_end(sim_context *context, int64_t patience) {
+    context->ending = true;
+    device_context_settle(context, patience);
+    sim_object_remove(context); /* from now on nobody gets at it */
+    while (context->models) sim_model_free(context->models);
+    device_streams_end(context);
     while (context->events) sim_event_destroy(context->events);
     sim_context **link = &sim.contexts;
     while (*link != context) link = &(*link)->next;
     *link = context->next;
-    sim_object_remove(context);
     free(context);
+    sim_changed();
 }
 
-/* Work first, while everything that it touches is there. */
-static void device_settle(const sim_context *context) {
-    for (sim_stream *stream = sim_stream_after(context, 0); stream;
-         stream = sim_stream_after(context, stream->object.number))
-        (void)sim_stream_idle(stream, -1);
+/* 107000, where one of the context's streams waits for the calling thread. */
+static aclError device_context_not_mine(const sim_context *context, const char *what) {
+    for (const sim_stream *stream = context->streams; stream; stream = stream->next)
+        SIM_CHECK(sim_stream_not_mine(stream, what));
+    return ACL_SUCCESS;
 }
 
-void sim_device_release(int32_t device) {
-    for (sim_context *context = sim.contexts; context;) {
-        if (context->device != device) {
-            context = context->next;
-            continue;
-        }
-        device_settle(context);
-        device_context_free(context);
-        context = sim.contexts; /* others may have come and gone meanwhile */
-    }
-    sim_memory_release(device);
+static sim_context *device_next_context(int32_t device, uint64_t number) {
+    sim_context *context = sim.contexts;
+    while (context && (context->device != device || context->object.number > number)) context = context->next;
+    return context;
+}
+
+/* The device goes, with everything of it that was made before: who sets it meanwhile begins anew. */
+static void device_release(int32_t device, bool force) {
+    uint64_t number = sim.numbers;
     sim.devices[device].context = NULL;
+    for (sim_context *context = device_next_context(device, number); context;
+         context = device_next_context(device, number)) {
+        if (context->ending) (void)sim_wait_changed(NULL);
+        else device_context_end(context, force ? sim.settings.destroy_ms : -1);
+    }
+    sim_memory_release(device, number);
 }
 
 aclError aclrtSetDevice(int32_t deviceId) {
@@ -106,8 +142,11 @@ static aclError device_reset(int32_t id, bool force) {
     if (error) return error;
     sim_device *device = &sim.devices[id];
     if (!device->references) return sim_fail(ACL_ERROR_RT_INVALID_DEVICEID, "device %d is not set", id);
-    device->references = force ? 0 : device->references - 1;
-    if (!device->references) sim_device_release(id);
+    bool last = force || device->references == 1;
+    for (const sim_context *context = last ? sim.contexts : NULL; context; context = context->next)
+        if (context->device == id) SIM_CHECK(device_context_not_mine(context, "resetting its device"));
+    device->references = last ? 0 : device->references - 1;
+    if (last) device_release(id, force);
     return ACL_SUCCESS;
 }
 
@@ -141,6 +180,29 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
     return sim_leave(*count ? ACL_SUCCESS : sim_fail(ACL_ERROR_RT_NO_DEVICE, "there is no device"));
 }
 
+aclError sim_context_wait(sim_context *context, int32_t timeout, bool tell) {
+    uint64_t number = context->object.number;
+    struct timespec deadline;
+    aclError error = device_context_not_mine(context, "waiting for it");
+    if (timeout > 0) sim_deadline(timeout, &deadline);
+    sim_stream *stream = error ? NULL : sim_stream_after(context, 0);
+    while (stream) {
+        uint64_t at = stream->object.number;
+        sim_stream_hold(stream);
+        bool late = sim_stream_idle(stream, timeout > 0 ? &deadline : NULL) == SIM_LATE;
+        aclError failure =
+            late ? sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", stream->id, timeout)
+            : tell ? sim_stream_failure(stream)
+                   : ACL_SUCCESS;
+        sim_stream_release(stream);
+        if (!error) error = failure;
+        /* The context may have gone meanwhile, and with it the work. */
+        bool ends = late || !sim_object_is(context, SIM_CONTEXT, number);
+        stream = ends ? NULL : sim_stream_after(context, at);
+    }
+    return error;
+}
+
 static aclError device_synchronize(int32_t timeout) {
     sim_context *context = NULL;
     SIM_CHECK(sim_check_timeout(timeout));
@@ -151,15 +213,7 @@ static aclError device_synchronize(int32_t timeout) {
                                                        "stream %d of the context is captured: a device cannot be "
                                                        "synchronised meanwhile",
                                                        stream->id));
-    aclError error = ACL_SUCCESS;
-    for (sim_stream *stream = sim_stream_after(context, 0); stream;
-         stream = sim_stream_after(context, stream->object.number)) {
-        if (!sim_stream_idle(stream, timeout))
-            return sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", stream->id, timeout);
-        aclError failure = sim_stream_failure(stream);
-        if (!error) error = failure;
-    }
-    return error;
+    return sim_context_wait(context, timeout, true);
 }
 
 aclError aclrtSynchronizeDevice(void) {
@@ -201,12 +255,10 @@ aclError aclrtDestroyContext(aclrtContext context) {
     sim_lock();
     sim_context *known = sim_object_find(context, SIM_CONTEXT);
     aclError error = ACL_SUCCESS;
-    if (!known) error = sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such context");
+    if (!known || known->ending) error = sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such context");
     else if (known->is_default) error = sim_fail(ACL_ERROR_RT_PARAM_INVALID, "a device's default context goes with it");
-    else {
-        device_settle(known);
-        device_context_free(known);
-    }
+    if (!error) error = device_context_not_mine(known, "destroying its context");
+    if (!error) device_context_end(known, -1);
     return sim_leave(error);
 }
 

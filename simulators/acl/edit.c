@@ -95,7 +95,8 @@ static void edit_describe(const sim_task *task, aclmdlRITaskParams *params) {
         /* The two start alike. */
         params->valueWaitTaskParams.devAddr = task->as.value.edit ? task->as.value.new_address : task->as.value.address;
         params->valueWaitTaskParams.value = task->as.value.edit ? task->as.value.new_value : task->as.value.value;
-        if (task->kind == SIM_VALUE_WAIT) params->valueWaitTaskParams.flag = task->as.value.flag;
+        if (task->kind == SIM_VALUE_WAIT)
+            params->valueWaitTaskParams.flag = task->as.value.edit ? task->as.value.new_flag : task->as.value.flag;
     } else if (params->type != ACL_MODEL_RI_TASK_DEFAULT) {
         params->eventRecordTaskParams.event = task->external ? task->as.event.event : NULL;
         params->eventRecordTaskParams.eventFlag = task->external ? task->as.event.event->flags : ACL_EVENT_SYNC;
@@ -133,10 +134,11 @@ static aclError edit_open(const sim_task *task, sim_model **out_model) {
 }
 
 static aclError edit_kernel(sim_task *task, const aclmdlRIKernelTaskParams *params) {
-    const sim_function *function = NULL;
+    sim_function *function = NULL;
     SIM_CHECK(sim_function_of(params->funcHandle, &function));
     if (!params->numBlocks || (!params->args && params->argsSize))
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 blocks, or no arguments");
+    if (!params->isHostArgs) SIM_CHECK(sim_launch_check_device(params->args, params->argsSize));
     sim_arguments *made = sim_arguments_make(function, params->numBlocks, params->isHostArgs ? params->argsSize : 0);
     if (!made) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for arguments");
     if (params->isHostArgs) memcpy(made->bytes, params->args, params->argsSize);
@@ -144,7 +146,7 @@ static aclError edit_kernel(sim_task *task, const aclmdlRIKernelTaskParams *para
         made->device = params->args;
         made->size = params->argsSize;
     }
-    free(task->as.kernel.edited);
+    sim_arguments_free(task->as.kernel.edited);
     task->as.kernel.edited = made;
     return ACL_SUCCESS;
 }
@@ -152,9 +154,14 @@ static aclError edit_kernel(sim_task *task, const aclmdlRIKernelTaskParams *para
 static aclError edit_set(sim_task *task, const aclmdlRITaskParams *params) {
     if (params->type != edit_type(task)) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the task is of another type");
     if (task->kind == SIM_KERNEL) return edit_kernel(task, &params->kernelTaskParams);
+    /* The two start alike. */
+    uint32_t flag = task->kind == SIM_VALUE_WAIT ? params->valueWaitTaskParams.flag : 0;
+    if (!params->valueWriteTaskParams.devAddr) return sim_fail(ACL_ERROR_INVALID_PARAM, "devAddr is null");
+    SIM_CHECK(sim_value_check(params->valueWriteTaskParams.devAddr, flag, task->kind));
     task->as.value.edit = true;
     task->as.value.new_value = params->valueWriteTaskParams.value;
     task->as.value.new_address = params->valueWriteTaskParams.devAddr;
+    task->as.value.new_flag = flag;
     return ACL_SUCCESS;
 }
 
@@ -192,12 +199,13 @@ aclError aclmdlRITaskDisable(aclmdlRITask handle) {
 
 static void edit_apply(sim_task *task) {
     if (task->kind == SIM_KERNEL && task->as.kernel.edited) {
-        free(atomic_exchange(&task->as.kernel.now, task->as.kernel.edited));
+        sim_arguments_free(atomic_exchange(&task->as.kernel.now, task->as.kernel.edited));
         task->as.kernel.edited = NULL;
     }
     if ((task->kind != SIM_VALUE_WRITE && task->kind != SIM_VALUE_WAIT) || !task->as.value.edit) return;
     task->as.value.value = task->as.value.new_value;
     task->as.value.address = task->as.value.new_address;
+    task->as.value.flag = task->as.value.new_flag;
     task->as.value.edit = false;
 }
 

@@ -77,7 +77,6 @@ static aclError event_take_id(sim_event *event) {
 }
 
 static aclError event_create(aclrtEvent *out, uint32_t kind, uint32_t flags) {
-    if (!out) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     sim_context *context = NULL;
     SIM_CHECK(sim_current(&context));
     sim_event *event = sim_allocate(sizeof *event);
@@ -102,12 +101,14 @@ static aclError event_create(aclrtEvent *out, uint32_t kind, uint32_t flags) {
 
 aclError aclrtCreateEvent(aclrtEvent *event) {
     SIM_BEGIN(aclrtCreateEvent);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     sim_lock();
     return sim_leave(event_create(event, SIM_EVENT_PLAIN, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
     SIM_BEGIN(aclrtCreateEventWithFlag);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     if (flag & ACL_EVENT_IPC)
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "events between processes are not simulated");
     if (flag != ACL_EVENT_EXTERNAL && (!flag || flag & ~EVENT_FLAGS))
@@ -119,6 +120,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
     SIM_BEGIN(aclrtCreateEventExWithFlag);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     if (flag & ACL_EVENT_IPC)
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "events between processes are not simulated");
     if (!flag || flag & ~EVENT_FLAGS)
@@ -183,6 +185,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
     SIM_BEGIN(aclrtRecordEventWithFlag);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     if (flag > ACL_EVENT_RECORD_EXTERNAL)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of a record", flag);
     sim_lock();
@@ -220,6 +223,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
     SIM_BEGIN(aclrtStreamWaitEventWithTimeout);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     SIM_CHECK(sim_check_timeout(timeout));
     sim_lock();
     return sim_leave(event_wait(stream, event, timeout > 0 ? timeout : 0, false));
@@ -227,6 +231,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
     SIM_BEGIN(aclrtStreamWaitEventWithFlag);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     if (flag > ACL_EVENT_WAIT_EXTERNAL) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of a wait", flag);
     if (flag == ACL_EVENT_WAIT_EXTERNAL && timeout)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "a wait for an event outside of the graph has no timeout");
@@ -313,6 +318,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
     SIM_BEGIN(aclrtSynchronizeEventWithTimeout);
+    if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
     sim_lock();
     return sim_leave(event_synchronize(event, timeout));
 }
@@ -329,7 +335,7 @@ static aclError event_timed(aclrtEvent handle, sim_event **out_event) {
 
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
     SIM_BEGIN(aclrtEventElapsedTime);
-    if (!ms) return sim_fail(ACL_ERROR_INVALID_PARAM, "ms is null");
+    if (!ms || !startEvent || !endEvent) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     sim_lock();
     sim_event *start = NULL, *end = NULL;
     aclError error = event_timed(startEvent, &start);

@@ -121,6 +121,9 @@ static aclError group_update_begin(aclrtStream handle, const void *group_handle)
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the driver is too old for task groups");
     sim_group *group = sim_object_find(group_handle, SIM_GROUP);
     if (!group) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such task group");
+    if (group->model->context != stream->context)
+        return sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u of the task group is of another context than stream %d",
+                        group->model->id, stream->id);
     if (group->model->status != SIM_STATUS_READY)
         return sim_fail(ACL_ERROR_RT_STREAM_TASK_GROUP_STATUS, "graph %u of the task group is not ready",
                         group->model->id);
@@ -204,7 +207,7 @@ void sim_group_apply(sim_task *task) {
         before->next = model->retired;
         model->retired = before;
     }
-    model->checked_frees = UINT64_MAX;
+    model->checked_gone = UINT64_MAX;
 }
 
 void sim_group_applied(sim_group *group) {

@@ -262,6 +262,77 @@ static void test_edit_refusals(rondo_test *t) {
     A_IS(t, aclmdlRIUpdate(slow), 207000);
 }
 
+static aclmdlRI graph_of_value(rondo_test *t, const bed *b, bool waits, aclmdlRITask *out) {
+    acl_begin(t, b->s);
+    if (waits) A_OK(t, aclrtValueWait(b->cell, 5, ACL_VALUE_WAIT_EQ, b->s));
+    else A_OK(t, aclrtValueWrite(b->cell, 5, 0, b->s));
+    aclmdlRI model = acl_end(t, b->s);
+    *out = task_at(t, model, 0);
+    return model;
+}
+
+/* What the calls refuse, edits refuse: places that are null, unaligned, of the host, freed, past an end; flags. */
+static void test_edit_places(rondo_test *t) {
+    A_OPEN(t);
+    bed b = bed_open(t);
+    void *freed = acl_cell(t, 0), *pinned = NULL;
+    int64_t pageable = 0;
+    aclmdlRITaskParams params;
+    aclmdlRITask task = NULL;
+    A_OK(t, aclrtMallocHost(&pinned, 64));
+    A_OK(t, aclrtFree(freed));
+    for (int waits = 0; waits < 2; waits++) {
+        const struct {
+            void *place;
+            uint32_t flag;
+            aclError want;
+        } rows[] = {{NULL, 0, 100000},      {(char *)b.cell + 4, 0, 107008},
+                    {(void *)8, 0, 107000}, {&pageable, 0, 107000},
+                    {pinned, 0, 107000},    {freed, 0, 107000},
+                    {b.cell, 4, 107000},    {(char *)b.cell + 8, 0, 0}};
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            aclmdlRI model = graph_of_value(t, &b, waits, &task);
+            A_OK(t, aclmdlRITaskGetParams(task, &params));
+            params.valueWaitTaskParams.devAddr = rows[i].place;
+            if (waits) params.valueWaitTaskParams.flag = rows[i].flag;
+            aclError want = waits || rows[i].flag != 4 ? rows[i].want : 0; /* a write has no flag */
+            A_IS(t, aclmdlRITaskSetParams(task, &params), want);
+            A_IS(t, aclmdlRIUpdate(model), want ? 107040 : 0);
+            A_OK(t, aclmdlRIDestroy(model));
+        }
+    }
+    /* A kernel's arguments, where they lie on the device. */
+    void *const places[] = {&pageable, pinned, freed, (void *)8, b.cell};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        bed one = bed_open(t);
+        task = task_at(t, one.model, 3);
+        A_OK(t, aclmdlRITaskGetParams(task, &params));
+        params.kernelTaskParams.isHostArgs = 0;
+        params.kernelTaskParams.args = places[i];
+        A_IS(t, aclmdlRITaskSetParams(task, &params), i < 4 ? 107000 : 0);
+        A_IS(t, aclmdlRIUpdate(one.model), i < 4 ? 107040 : 0);
+    }
+}
+
+/* A wait's flag is edited as well, and counts from the update on. */
+static void test_edit_flag(rondo_test *t) {
+    A_OPEN(t);
+    bed b = bed_open(t);
+    aclmdlRITask task = NULL;
+    aclmdlRITaskParams params;
+    aclmdlRI model = graph_of_value(t, &b, true, &task);
+    A_OK(t, aclmdlRITaskGetParams(task, &params));
+    T_EQ(t, params.valueWaitTaskParams.flag, ACL_VALUE_WAIT_EQ);
+    params.valueWaitTaskParams.flag = ACL_VALUE_WAIT_GEQ;
+    A_OK(t, aclmdlRITaskSetParams(task, &params));
+    A_OK(t, aclmdlRITaskGetParams(task, &params));
+    T_EQ(t, params.valueWaitTaskParams.flag, ACL_VALUE_WAIT_GEQ);
+    A_OK(t, aclmdlRIUpdate(model));
+    A_OK(t, aclrtValueWrite(b.cell, 6, 0, b.s));
+    A_OK(t, aclmdlRIExecuteAsync(model, b.s));
+    A_OK(t, aclrtSynchronizeStreamWithTimeout(b.s, 20000));
+}
+
 static void test_edit_values(rondo_test *t) {
     A_OPEN(t);
     bed b = bed_open(t);
@@ -282,4 +353,5 @@ static void test_edit_values(rondo_test *t) {
 RONDO_TEST_MAIN(T_PLAIN(test_update), T_PLAIN(test_e12_update_and_replay_keep_their_order),
                 T_PLAIN(test_update_that_never_comes), T_PLAIN(test_refusals_while_capturing),
                 T_PLAIN(test_refusals_while_updating), T_PLAIN(test_update_of_a_graph_that_went), T_PLAIN(test_edit),
-                T_PLAIN(test_edit_refusals), T_PLAIN(test_edit_values))
+                T_PLAIN(test_edit_refusals), T_PLAIN(test_edit_values), T_PLAIN(test_edit_places),
+                T_PLAIN(test_edit_flag))

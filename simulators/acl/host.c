@@ -9,7 +9,8 @@ typedef struct host_report {
     uint64_t thread;
     aclrtCallback function;
     void *argument;
-    bool *done; /* of who waits for it; null: nobody does */
+    uint64_t stream;        /* the number of the one that waits for it; 0: none does */
+    bool taken, done, left; /* run now; over, and for who waits to free; nobody waits any more */
 } host_report;
 
 static host_report *host_reports;
@@ -79,17 +80,31 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     return sim_leave(host_submit(stream, task));
 }
 
-void sim_callback_deliver(sim_task *task) {
-    host_report *report = malloc(sizeof *report);
-    if (!report) return;
-    bool done = false;
-    *report = (host_report){NULL, task->as.callback.thread, task->as.callback.function, task->as.callback.argument,
-                            task->as.callback.block ? &done : NULL};
+aclError sim_callback_deliver(const sim_stream *stream, const sim_task *task, char *text) {
+    host_report *report = sim_allocate(sizeof *report);
+    if (!report) {
+        (void)snprintf(text, SIM_TEXT, "no memory for a report");
+        return ACL_ERROR_BAD_ALLOC;
+    }
+    report->thread = task->as.callback.thread;
+    report->function = task->as.callback.function;
+    report->argument = task->as.callback.argument;
+    report->stream = task->as.callback.block ? stream->object.number : 0;
     host_report **end = &host_reports;
     while (*end) end = &(*end)->next;
     *end = report;
     sim_changed();
-    while (task->as.callback.block && !done) (void)sim_wait_changed(NULL);
+    if (!report->stream) return ACL_SUCCESS;
+    while (!report->done && !stream->aborted) (void)sim_wait_changed(NULL);
+    report->left = report->taken && !report->done;
+    if (report->left) return ACL_SUCCESS; /* who runs it frees it */
+    for (host_report **link = &host_reports; *link && !report->taken; link = &(*link)->next) {
+        if (*link != report) continue;
+        *link = report->next;
+        break;
+    }
+    free(report);
+    return ACL_SUCCESS;
 }
 
 static host_report *host_take(uint64_t thread) {
@@ -112,11 +127,15 @@ aclError aclrtProcessReport(int32_t timeout) {
     host_report *report = host_take(self);
     while (!report && sim_wait_changed(timeout > 0 ? &deadline : NULL)) report = host_take(self);
     if (!report) return sim_leave(sim_fail(ACL_ERROR_RT_REPORT_TIMEOUT, "no report in %d ms", timeout));
+    report->taken = true;
+    uint64_t before = sim_self()->inside;
+    if (report->stream) sim_self()->inside = report->stream;
     sim_unlock();
     report->function(report->argument);
     sim_lock();
-    if (report->done) *report->done = true;
-    free(report);
+    sim_self()->inside = before;
+    report->done = true;
+    if (!report->stream || report->left) free(report);
     sim_changed();
     return sim_leave(ACL_SUCCESS);
 }

@@ -11,7 +11,40 @@ typedef struct sim_binary {
     aclsim_image image;
     void *library; /* of dlopen; null: an image in memory */
     sim_function *functions;
+    bool gone;          /* it goes with the last function that something still names */
+    sim_farewell close; /* without the lock: a library's own code runs as it is closed */
 } sim_binary;
+
+static uint64_t kernel_unloads;
+
+uint64_t sim_kernel_unloads(void) { return kernel_unloads; }
+
+static void kernel_close(void *data) {
+    sim_binary *binary = data;
+    if (binary->library) (void)dlclose(binary->library);
+    free(binary);
+}
+
+static void kernel_binary_done(sim_binary *binary) {
+    if (!binary->gone || binary->functions) return;
+    binary->close = (sim_farewell){NULL, kernel_close, binary, false};
+    sim_farewell_add(&binary->close);
+}
+
+void sim_function_hold(sim_function *function) { function->users++; }
+
+static void kernel_function_free(sim_function *function) {
+    sim_binary *binary = function->binary;
+    sim_function **link = &binary->functions;
+    while (*link != function) link = &(*link)->next;
+    *link = function->next;
+    free(function);
+    kernel_binary_done(binary);
+}
+
+void sim_function_release(sim_function *function) {
+    if (--function->users == 0 && function->gone) kernel_function_free(function);
+}
 
 static aclError kernel_binary(const aclsim_image *image, void *library, aclrtBinHandle *out) {
     sim_lock();
@@ -64,15 +97,16 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     sim_lock();
     sim_binary *binary = sim_object_find(binHandle, SIM_BINARY);
     if (!binary) return sim_leave(sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such binary"));
-    while (binary->functions) {
-        sim_function *function = binary->functions;
-        binary->functions = function->next;
-        sim_object_remove(function);
-        free(function);
-    }
-    if (binary->library) (void)dlclose(binary->library);
+    kernel_unloads++;
     sim_object_remove(binary);
-    free(binary);
+    for (sim_function *function = binary->functions, *next = NULL; function; function = next) {
+        next = function->next;
+        function->gone = true;
+        sim_object_remove(function);
+        if (!function->users) kernel_function_free(function);
+    }
+    binary->gone = true;
+    kernel_binary_done(binary);
     return sim_leave(ACL_SUCCESS);
 }
 
@@ -106,6 +140,7 @@ static aclError kernel_function(const void *handle, const char *name, const char
     function->run = kernel.function;
     function->kind = kernel.kind;
     function->words = kernel.words;
+    function->binary = binary;
     (void)snprintf(function->name, sizeof function->name, "%s", known_as);
     function->next = binary->functions;
     binary->functions = function;
@@ -137,7 +172,7 @@ aclError aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
     return sim_leave(error);
 }
 
-aclError sim_function_of(const void *handle, const sim_function **out_function) {
+aclError sim_function_of(const void *handle, sim_function **out_function) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the function is null");
     *out_function = sim_object_find(handle, SIM_FUNCTION);
     return *out_function ? ACL_SUCCESS : sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such function");

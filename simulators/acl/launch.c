@@ -4,46 +4,49 @@
  * filled in, one by one into a handle, as an array of pointers. */
 #include "sim.h"
 
-sim_arguments *sim_arguments_make(const sim_function *function, uint32_t blocks, size_t size) {
+sim_arguments *sim_arguments_make(sim_function *function, uint32_t blocks, size_t size) {
     sim_arguments *arguments = size < SIZE_MAX / 2 ? sim_allocate(sizeof *arguments + size) : NULL;
     if (!arguments) return NULL;
+    sim_function_hold(function);
     arguments->function = function;
     arguments->blocks = blocks;
     arguments->size = size;
     return arguments;
 }
 
+void sim_arguments_free(sim_arguments *arguments) {
+    if (!arguments) return;
+    sim_function_release(arguments->function);
+    free(arguments);
+}
+
 void sim_arguments_free_all(sim_arguments *first) {
     while (first) {
         sim_arguments *next = first->next;
-        free(first);
+        sim_arguments_free(first);
         first = next;
     }
 }
 
-bool sim_arguments_stale(const sim_arguments *a, char *text) {
+aclError sim_arguments_stale(const sim_arguments *a, char *text) {
     uint64_t word = 0;
     char why[SIM_TEXT] = "";
+    if (a->function->gone) {
+        (void)snprintf(text, SIM_TEXT, "kernel '%s': its binary was unloaded", a->function->name);
+        return ACL_ERROR_RT_KERNEL_LOOKUP;
+    }
     const void *bytes = a->device ? a->device : a->bytes;
-    bool stale = a->device && sim_memory_bad(a->device, a->size, why, sizeof why);
+    bool stale = a->device && sim_memory_gone(a->device, a->size, why, sizeof why);
     if (!stale && sim_memory_stale_word(bytes, a->size, &word)) {
         stale = true;
         (void)snprintf(why, sizeof why, "argument 0x%llx lies in memory that was freed", (unsigned long long)word);
     }
     if (stale) (void)snprintf(text, SIM_TEXT, "kernel '%s': address out of range: %.300s", a->function->name, why);
-    return stale;
+    return stale ? ACL_ERROR_RT_AICORE_EXCEPTION : ACL_SUCCESS;
 }
 
-static bool launch_is_stale(const sim_arguments *a, char *text) {
-    sim_lock();
-    bool stale = sim_arguments_stale(a, text);
-    sim_unlock();
-    return stale;
-}
-
-aclError sim_arguments_run(const sim_arguments *a, bool check, char *text) {
+aclError sim_arguments_run(const sim_arguments *a, char *text) {
     aclsim_launch launch = {a->device ? a->device : a->bytes, a->size, 0, a->blocks};
-    if (check && launch_is_stale(a, text)) return ACL_ERROR_RT_AICORE_EXCEPTION;
     for (; launch.block < a->blocks; launch.block++) {
         int32_t error = a->function->run(&launch);
         if (!error) continue;
@@ -61,15 +64,23 @@ aclError sim_launch(aclrtStream handle, sim_arguments *arguments) {
         arguments ? sim_stream_of(handle, &stream) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for arguments");
     sim_task *task = error ? NULL : sim_task_make(SIM_KERNEL);
     if (!task) {
-        free(arguments);
+        sim_arguments_free(arguments);
         return error ? error : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
     }
     atomic_init(&task->as.kernel.now, arguments);
     return sim_submit(stream, task);
 }
 
+/* Pointers come first, whatever else is wrong. */
+static aclError launch_check_null(const void *handle, const void *data, size_t size, const aclrtLaunchKernelCfg *cfg) {
+    if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the function is null");
+    if (!data && size) return sim_fail(ACL_ERROR_INVALID_PARAM, "the arguments are null");
+    return cfg && !cfg->attrs && cfg->numAttrs ? sim_fail(ACL_ERROR_INVALID_PARAM, "the attributes are null")
+                                               : ACL_SUCCESS;
+}
+
 static aclError launch_check(const void *handle, uint32_t blocks, const aclrtLaunchKernelCfg *cfg,
-                             const sim_function **out_function) {
+                             sim_function **out_function) {
     SIM_CHECK(sim_function_of(handle, out_function));
     if (!blocks) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 blocks are none");
     for (size_t i = 0; cfg && i < cfg->numAttrs; i++)
@@ -84,19 +95,25 @@ static void launch_configure(sim_arguments *arguments, const aclrtLaunchKernelCf
         if (cfg->attrs[i].id == ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE) arguments->scheme = cfg->attrs[i].value.schemMode;
 }
 
-static aclError launch_from_device(const void *handle, uint32_t blocks, const void *data, size_t size,
-                                   const aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
-    const sim_function *function = NULL;
+aclError sim_launch_check_device(const void *data, size_t size) {
     char text[SIM_TEXT];
-    SIM_CHECK(launch_check(handle, blocks, cfg, &function));
-    if (!data && size) return sim_fail(ACL_ERROR_INVALID_PARAM, "argsData is null");
-    const sim_block *block = data ? sim_memory_find(data) : NULL;
-    if (size && (!block || block->kind != SIM_MEMORY_DEVICE))
+    if (!size) return ACL_SUCCESS;
+    const sim_block *block = sim_memory_find(data);
+    if (!block || block->kind != SIM_MEMORY_DEVICE)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID,
                         "%p is no device memory: arguments in host memory go through "
                         "aclrtLaunchKernelWithHostArgs",
                         data);
-    if (size && sim_memory_bad(data, size, text, sizeof text)) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%s", text);
+    return sim_memory_bad(data, size, text, sizeof text) ? sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%s", text)
+                                                         : ACL_SUCCESS;
+}
+
+static aclError launch_from_device(const void *handle, uint32_t blocks, const void *data, size_t size,
+                                   const aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
+    sim_function *function = NULL;
+    SIM_CHECK(launch_check_null(handle, data, size, cfg));
+    SIM_CHECK(launch_check(handle, blocks, cfg, &function));
+    SIM_CHECK(sim_launch_check_device(data, size));
     sim_arguments *arguments = sim_arguments_make(function, blocks, 0);
     if (arguments && size) {
         arguments->device = data;
@@ -123,9 +140,10 @@ aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, con
 static aclError launch_from_host(const void *handle, uint32_t blocks, aclrtStream stream,
                                  const aclrtLaunchKernelCfg *cfg, const void *data, size_t size,
                                  const aclrtPlaceHolderInfo *places, size_t count) {
-    const sim_function *function = NULL;
+    sim_function *function = NULL;
+    SIM_CHECK(launch_check_null(handle, data, size, cfg));
+    if (!places && count) return sim_fail(ACL_ERROR_INVALID_PARAM, "placeHolderArray is null");
     SIM_CHECK(launch_check(handle, blocks, cfg, &function));
-    if ((!data && size) || (!places && count)) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     for (size_t i = 0; i < count; i++)
         if (size < 8 || places[i].addrOffset > size - 8 || places[i].dataOffset >= size)
             return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "place %zu lies outside of the %zu bytes of arguments", i,
@@ -151,11 +169,13 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numB
 
 static aclError launch_from_array(const void *handle, uint32_t blocks, aclrtStream stream,
                                   const aclrtLaunchKernelCfg *cfg, void *const *args) {
-    const sim_function *function = NULL;
+    sim_function *function = NULL;
+    SIM_CHECK(launch_check_null(handle, args, 1, cfg));
     SIM_CHECK(launch_check(handle, blocks, cfg, &function));
     if (!function->words)
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "how many arguments '%s' has is not known", function->name);
-    if (!args) return sim_fail(ACL_ERROR_INVALID_PARAM, "args is null");
+    for (uint32_t i = 0; i < function->words; i++)
+        if (!args[i]) return sim_fail(ACL_ERROR_INVALID_PARAM, "argument %u is null", i);
     sim_arguments *arguments = sim_arguments_make(function, blocks, 8u * (size_t)function->words);
     for (uint32_t i = 0; arguments && i < function->words; i++) memcpy(arguments->bytes + 8u * (size_t)i, args[i], 8);
     launch_configure(arguments, cfg);

@@ -36,12 +36,21 @@ uint64_t sim_memory_frees(void) { return memory_frees; }
 uint64_t sim_memory_bytes(uint32_t kind) { return memory_bytes[kind]; }
 uint64_t sim_memory_blocks(void) { return memory_count - memory_kept_count; }
 
+/* A block that has a byte in [base, base + bytes), or null. */
+static const sim_block *memory_overlap(uintptr_t base, size_t bytes) {
+    const sim_block *block = sim_memory_find((const void *)base);
+    size_t above = memory_above(base);
+    if (block || above == memory_count || memory_blocks[above].base - base >= bytes) return block;
+    return &memory_blocks[above];
+}
+
 static aclError memory_insert(sim_block block) {
     if (!sim_grow((void **)&memory_blocks, &memory_capacity, memory_count + 1, sizeof *memory_blocks))
         return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for the registry of memory");
     size_t at = memory_above(block.base);
     memmove(memory_blocks + at + 1, memory_blocks + at, (memory_count - at) * sizeof *memory_blocks);
     memory_blocks[at] = block;
+    memory_blocks[at].number = ++sim.numbers;
     memory_count++;
     memory_bytes[block.kind] += block.size;
     return ACL_SUCCESS;
@@ -71,7 +80,7 @@ __attribute__((destructor)) static void memory_end(void) {
 aclError sim_memory_take(int32_t device, size_t size, uint32_t kind, void **out_pointer) {
     bool on_device = kind == SIM_MEMORY_DEVICE;
     if (!size) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 bytes are none");
-    if (size > SIZE_MAX / 2 || (on_device && sim.devices[device].memory + (int64_t)size > sim.settings.memory))
+    if (size > SIZE_MAX / 2 || (on_device && (int64_t)size > sim.settings.memory - sim.devices[device].memory))
         return sim_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%zu bytes of device %d: %lld of %lld are in use", size, device,
                         (long long)sim.devices[device].memory, (long long)sim.settings.memory);
     /* Its base is at 64 bytes, and on purpose at no more. */
@@ -83,7 +92,11 @@ aclError sim_memory_take(int32_t device, size_t size, uint32_t kind, void **out_
     if (!raw)
         return sim_fail(on_device ? ACL_ERROR_RT_MEMORY_ALLOCATION : ACL_ERROR_BAD_ALLOC, "no memory for %zu bytes",
                         size);
-    sim_block block = {(uintptr_t)raw + 64u, bytes, kind, device, raw};
+    sim_block block = {(uintptr_t)raw + 64u, bytes, kind, device, raw, 0, false};
+    /* Registered memory that its owner freed without a word: the C library gives it again. */
+    const sim_block *old = memory_overlap((uintptr_t)raw, bytes + 64u);
+    for (; old && old->kind == SIM_MEMORY_REGISTERED; old = memory_overlap((uintptr_t)raw, bytes + 64u))
+        memory_remove(old->base);
     error = memory_insert(block);
     if (error) {
         free(raw);
@@ -134,10 +147,10 @@ aclError sim_memory_give(void *pointer, uint32_t kind) {
     return ACL_SUCCESS;
 }
 
-void sim_memory_release(int32_t device) {
+void sim_memory_release(int32_t device, uint64_t number) {
     for (size_t i = 0; i < memory_count;) {
         sim_block block = memory_blocks[i];
-        bool gone = block.kind == SIM_MEMORY_DEVICE && block.device == device;
+        bool gone = block.kind == SIM_MEMORY_DEVICE && block.device == device && block.number <= number;
         if (gone) (void)sim_memory_give((void *)block.base, SIM_MEMORY_DEVICE);
         i = gone ? 0 : i + 1;
     }
@@ -153,6 +166,22 @@ bool sim_memory_bad(const void *address, size_t bytes, char *text, size_t capaci
                        address, left);
     else return false;
     return true;
+}
+
+bool sim_memory_gone(const void *address, size_t bytes, char *text, size_t capacity) {
+    if (sim_memory_find(address)) return sim_memory_bad(address, bytes, text, capacity);
+    (void)snprintf(text, capacity, "%p lies in memory that was freed", address);
+    return true;
+}
+
+uint64_t sim_memory_number(const void *address) {
+    const sim_block *block = sim_memory_find(address);
+    return block && block->kind != SIM_MEMORY_FREED ? block->number : 0;
+}
+
+void sim_memory_own(const void *pointer) {
+    const sim_block *block = sim_memory_find(pointer);
+    if (block) memory_blocks[block - memory_blocks].owned = true;
 }
 
 bool sim_memory_stale_word(const void *arguments, size_t size, uint64_t *out_word) {
@@ -205,6 +234,8 @@ static aclError memory_free(void *pointer) {
     if (block && block->kind == SIM_MEMORY_DEVICE && block->device != context->device)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%p is memory of device %d, the current one is %d", pointer,
                         block->device, context->device);
+    if (block && block->kind == SIM_MEMORY_DEVICE && block->owned)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%p is the cell of a condition: it goes with its graph", pointer);
     return sim_memory_give(pointer, SIM_MEMORY_DEVICE);
 }
 
@@ -219,9 +250,7 @@ aclError aclrtFreeWithDevSync(void *devPtr) {
     sim_lock();
     sim_context *context = NULL;
     aclError error = sim_current(&context);
-    for (sim_stream *stream = error ? NULL : sim_stream_after(context, 0); stream;
-         stream = sim_stream_after(context, stream->object.number))
-        (void)sim_stream_idle(stream, -1);
+    if (!error) error = sim_context_wait(context, -1, false);
     return sim_leave(error ? error : memory_free(devPtr));
 }
 
@@ -257,9 +286,16 @@ aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag) {
     (void)flag;
     if (!ptr) return sim_fail(ACL_ERROR_INVALID_PARAM, "ptr is null");
     if (!size) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "0 bytes are none");
+    if (size > UINTPTR_MAX - (uintptr_t)ptr)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%llu bytes from %p reach beyond all memory",
+                        (unsigned long long)size, ptr);
     sim_lock();
-    if (sim_memory_find(ptr)) return sim_leave(sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%p is registered", ptr));
-    return sim_leave(memory_insert((sim_block){(uintptr_t)ptr, (size_t)size, SIM_MEMORY_REGISTERED, 0, NULL}));
+    const sim_block *there = memory_overlap((uintptr_t)ptr, (size_t)size);
+    if (there)
+        return sim_leave(
+            sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%s is at %p already", memory_name(there->kind), (void *)there->base));
+    return sim_leave(
+        memory_insert((sim_block){(uintptr_t)ptr, (size_t)size, SIM_MEMORY_REGISTERED, 0, NULL, 0, false}));
 }
 
 aclError aclrtHostUnregister(void *ptr) {
@@ -269,6 +305,7 @@ aclError aclrtHostUnregister(void *ptr) {
     const sim_block *block = NULL;
     aclError error = memory_is(ptr, SIM_MEMORY_REGISTERED, &block);
     if (!error) memory_remove(block->base);
+    memory_frees += !error;
     return sim_leave(error);
 }
 

@@ -14,8 +14,7 @@ static bool mode_captures(const sim_model *model) {
 static int mode_strictest(const sim_context *context, bool mine) {
     int strictest = MODE_NONE;
     for (const sim_model *model = context->models; model; model = model->next)
-        if (mode_captures(model) && (!mine || pthread_equal(model->thread, pthread_self())) &&
-            (int)model->mode < strictest)
+        if (mode_captures(model) && (!mine || model->thread == sim_self_number()) && (int)model->mode < strictest)
             strictest = (int)model->mode;
     return strictest;
 }

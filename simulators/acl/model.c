@@ -15,7 +15,7 @@ aclError sim_model_make(sim_context *context, sim_model **out_model) {
     }
     model->context = context;
     model->id = ids++;
-    model->checked_frees = UINT64_MAX;
+    model->checked_gone = UINT64_MAX;
     model->next = context->models;
     context->models = model;
     *out_model = model;
@@ -77,8 +77,11 @@ void sim_model_free(sim_model *model) {
     sim_model **link = &model->context->models;
     while (*link != model) link = &(*link)->next;
     *link = model->next;
-    for (size_t i = 0; i < 8; i++)
-        if (model->destroyed[i]) model->destroyed[i](model->destroyed_data[i]);
+    while (model->farewells) {
+        sim_farewell *farewell = model->farewells;
+        model->farewells = farewell->next;
+        sim_farewell_add(farewell);
+    }
     model_free_parts(model);
     sim_hardware_give(model->context->device, model->hardware);
     sim.devices[model->context->device].notifies -= model->notifies;
@@ -174,7 +177,7 @@ aclError sim_model_prepare(sim_model *model) {
     model->work = work;
     model->work_count = model->outside_count = 0;
     model->apart = false;
-    model->checked_frees = UINT64_MAX;
+    model->checked_gone = UINT64_MAX;
     for (size_t i = 0; i < model->task_count; i++) {
         sim_task *task = model->tasks[i];
         if (!model_does_something(task)) continue;
@@ -222,35 +225,25 @@ void sim_model_settle_marks(sim_task *run, aclError error) {
     }
 }
 
-static bool model_task_stale(const sim_task *task, char *text) {
-    switch (task->kind) {
-    case SIM_KERNEL: return sim_arguments_stale(atomic_load(&task->as.kernel.now), text);
-    case SIM_COPY:
-        return sim_memory_bad(task->as.copy.to, task->as.copy.width, text, SIM_TEXT) ||
-               sim_memory_bad(task->as.copy.from, task->as.copy.width, text, SIM_TEXT);
-    case SIM_FILL: return sim_memory_bad(task->as.fill.to, task->as.fill.count, text, SIM_TEXT);
-    case SIM_VALUE_WAIT:
-    case SIM_VALUE_WRITE: return sim_memory_bad(task->as.value.address, 8, text, SIM_TEXT);
-    default: return false;
-    }
-}
-
-/* Addresses are looked at again only when something was freed since. With the lock. */
+/* Tasks are looked at again only when something has gone since. With the lock. */
 static aclError model_check(sim_model *model, char *text) {
-    if (model->checked_frees == sim_memory_frees()) return ACL_SUCCESS;
+    uint64_t gone = sim_memory_frees() + sim_kernel_unloads();
+    if (model->checked_gone == gone) return ACL_SUCCESS;
     char why[SIM_TEXT] = "";
     for (size_t i = 0; i < model->work_count; i++) {
-        if (!model_task_stale(model->work[i], why)) continue;
+        aclError error = sim_task_stale(model->work[i], why);
+        if (!error) continue;
         (void)snprintf(text, SIM_TEXT, "graph %u, task %u: %.400s", model->id, model->work[i]->sequence, why);
-        return ACL_ERROR_RT_AICORE_EXCEPTION;
+        return error;
     }
-    model->checked_frees = sim_memory_frees();
+    model->checked_gone = gone;
     return ACL_SUCCESS;
 }
 
-/* Whether it may go on; for a wait of outside. With the lock. */
+/* Whether it may go on, if perhaps only to fail; for a wait of outside. With the lock. */
 static bool model_ready(const sim_task *task) {
-    if (task->kind == SIM_VALUE_WAIT) return sim_value_reached(task);
+    char why[SIM_TEXT];
+    if (task->kind == SIM_VALUE_WAIT) return sim_task_stale(task, why) || sim_value_reached(task);
     return task->kind != SIM_WAIT || sim_event_reached(task->as.event.event, task->as.event.mark);
 }
 
@@ -270,14 +263,23 @@ static aclError model_event(sim_task *task) {
     return ACL_SUCCESS;
 }
 
-static aclError model_step(sim_model *model, sim_task *task, bool wait, char *text) {
+aclError sim_stop_told(char *text) {
+    (void)snprintf(text, SIM_TEXT, "the run was aborted");
+    return ACL_ERROR_RT_STREAM_ABORT;
+}
+
+static aclError model_step(sim_task *task, const sim_stop *stop, bool wait, char *text) {
+    if (sim_stopped(stop)) return sim_stop_told(text);
     switch (task->kind) {
     case SIM_WAIT:
-    case SIM_VALUE_WAIT:
+    case SIM_VALUE_WAIT: {
         sim_lock();
-        while (wait && !model_ready(task) && !model->aborted) (void)sim_wait_changed(NULL);
+        while (wait && !model_ready(task) && !sim_stopped(stop)) (void)sim_wait_changed(NULL);
+        aclError stale = sim_task_stale(task, text);
         sim_unlock();
-        return model->aborted ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
+        return sim_stopped(stop) ? sim_stop_told(text) : stale;
+    }
+    case SIM_BRANCH: return sim_condition_run(task, stop, text);
     case SIM_RECORD:
     case SIM_RESET: sim_lock(); return sim_leave(model_event(task));
     case SIM_VALUE_WRITE: {
@@ -298,9 +300,9 @@ static aclError model_failed(const sim_model *model, const sim_task *task, aclEr
     return error;
 }
 
-static aclError model_run_in_order(sim_model *model, char *text) {
+static aclError model_run_in_order(const sim_model *model, const sim_stop *stop, char *text) {
     for (size_t i = 0; i < model->work_count; i++) {
-        aclError error = model_step(model, model->work[i], true, text);
+        aclError error = model_step(model->work[i], stop, true, text);
         if (error) return model_failed(model, model->work[i], error, text);
     }
     return ACL_SUCCESS;
@@ -321,7 +323,7 @@ static bool model_can_go(const sim_task *task, const bool *done) {
 }
 
 /* Each lane in its order, and whichever can go on: any order that the graph allows. */
-static aclError model_run_apart(sim_model *model, char *text) {
+static aclError model_run_apart(const sim_model *model, const sim_stop *stop, char *text) {
     uint64_t random = (uint64_t)sim.settings.seed + model->id;
     bool *done = calloc(model->task_count + 1, sizeof *done);
     size_t *at = calloc(model->lane_count, sizeof *at), left = model->task_count;
@@ -339,11 +341,11 @@ static aclError model_run_apart(sim_model *model, char *text) {
         }
         if (tried == model->lane_count) {
             (void)usleep(20);
-            error = model->aborted ? ACL_ERROR_RT_STREAM_ABORT : ACL_SUCCESS;
+            error = sim_stopped(stop) ? sim_stop_told(text) : ACL_SUCCESS;
             continue;
         }
         sim_task *task = model->tasks[at[lane]];
-        if (model_does_something(task)) error = model_step(model, task, false, text);
+        if (model_does_something(task)) error = model_step(task, stop, false, text);
         if (error) (void)model_failed(model, task, error, text);
         done[at[lane]] = true;
         at[lane] = model_next(model, lane, at[lane] + 1);
@@ -354,25 +356,29 @@ static aclError model_run_apart(sim_model *model, char *text) {
     return error;
 }
 
-aclError sim_model_run(sim_model *model, char *text) {
+aclError sim_model_run(sim_model *model, const sim_stop *stop, char *text) {
     sim_lock();
-    atomic_store(&model->aborted, false);
     aclError error = model_check(model, text);
     sim_condition_start(model);
     bool apart = model->apart || (sim.settings.delay && model->lane_count > 1);
     sim_unlock();
     sim_count_one(SIM_CALL_replays);
     if (error) return error;
-    return apart ? model_run_apart(model, text) : model_run_in_order(model, text);
+    return apart ? model_run_apart(model, stop, text) : model_run_in_order(model, stop, text);
+}
+
+/* With software queues they are bound while it runs. */
+static void model_give_queues(sim_model *model) {
+    if (!sim.settings.software_sq || !model->hardware) return;
+    sim_hardware_give(model->context->device, model->hardware);
+    model->hardware = 0;
 }
 
 void sim_model_run_done(sim_model *model) {
     if (--model->pending) return;
     sim_arguments_free_all(model->retired);
     model->retired = NULL;
-    if (!sim.settings.software_sq || !model->hardware) return;
-    sim_hardware_give(model->context->device, model->hardware);
-    model->hardware = 0;
+    model_give_queues(model);
 }
 
 /* ------------------------------------------------------------------------------------------------- the interface */
@@ -414,7 +420,9 @@ static aclError model_execute(const void *handle, aclrtStream stream_handle, sim
     if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
     task->as.run.model = model;
     *out_stream = stream;
-    return sim_submit(stream, task);
+    aclError error = sim_submit(stream, task);
+    if (error && !model->pending) model_give_queues(model);
+    return error;
 }
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
@@ -426,14 +434,15 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
     SIM_BEGIN(aclmdlRIExecute);
+    if (!modelRI) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     SIM_CHECK(sim_check_timeout(timeout));
     sim_lock();
     sim_stream *stream = NULL;
-    aclError error = model_execute(modelRI, NULL, &stream);
-    if (error) return sim_leave(error);
-    if (!sim_stream_idle(stream, timeout))
-        return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the graph is not done after %d ms", timeout));
-    return sim_leave(sim_stream_failure(stream));
+    aclError error = sim_stream_of(NULL, &stream);
+    if (!error) error = sim_stream_not_mine(stream, "waiting for the graph");
+    if (!error) error = model_execute(modelRI, NULL, &stream);
+    if (!error) error = sim_stream_wait(stream, timeout);
+    return sim_leave(error ? error : sim_stream_failure(stream));
 }
 
 static aclError model_destroy(const void *handle) {
@@ -445,11 +454,15 @@ static aclError model_destroy(const void *handle) {
     if (model->parent)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u goes with the graph that it is a part of", model->id);
     struct timespec deadline;
+    uint64_t number = model->object.number;
     sim_deadline(sim.settings.destroy_ms, &deadline);
-    while (model->pending)
-        if (!sim_wait_changed(&deadline) && model->pending)
+    while (model->pending) {
+        bool late = !sim_wait_changed(&deadline);
+        if (!sim_object_is(handle, SIM_MODEL, number)) return ACL_SUCCESS; /* another thread was quicker */
+        if (late && model->pending)
             return sim_fail(ACL_ERROR_RT_MODEL_RUNNING, "graph %u still runs after %lld ms", model->id,
                             (long long)sim.settings.destroy_ms);
+    }
     sim_model_free(model);
     return ACL_SUCCESS;
 }

@@ -87,4 +87,9 @@ void *sim_object_find(const void *handle, uint32_t kind) {
     return object && object->kind == kind ? object : NULL;
 }
 
+bool sim_object_is(const void *handle, uint32_t kind, uint64_t number) {
+    const sim_object *object = sim_object_find(handle, kind);
+    return object && object->number == number;
+}
+
 uint64_t sim_object_count(uint32_t kind) { return object_counts[kind]; }

@@ -44,14 +44,12 @@ sim_task *sim_task_make(uint32_t kind) {
     return task;
 }
 
-static void task_free_updates(sim_arguments *first) { sim_arguments_free_all(first); }
-
 void sim_task_free(sim_task *task) {
     if (!task) return;
     switch (task->kind) {
     case SIM_KERNEL:
-        free(atomic_load(&task->as.kernel.now));
-        free(task->as.kernel.edited);
+        sim_arguments_free(atomic_load(&task->as.kernel.now));
+        sim_arguments_free(task->as.kernel.edited);
         break;
     case SIM_RECORD:
     case SIM_WAIT:
@@ -63,7 +61,7 @@ void sim_task_free(sim_task *task) {
         for (size_t i = 0; i < task->as.run.mark_count; i++) sim_record_release(task->as.run.marks[i]);
         free(task->as.run.marks);
         break;
-    case SIM_UPDATE: task_free_updates(task->as.update.first); break;
+    case SIM_UPDATE: sim_arguments_free_all(task->as.update.first); break;
     case SIM_BRANCH: free(task->as.branch.models); break;
     default: break;
     }
@@ -80,17 +78,37 @@ static void task_run_copy(const sim_task *task) {
 aclError sim_task_run(sim_task *task, char *text) {
     if (task->disabled) return ACL_SUCCESS;
     switch (task->kind) {
-    case SIM_KERNEL:
-        return sim_arguments_run(atomic_load_explicit(&task->as.kernel.now, memory_order_acquire), !task->sequence,
-                                 text);
+    case SIM_KERNEL: return sim_arguments_run(atomic_load_explicit(&task->as.kernel.now, memory_order_acquire), text);
     case SIM_COPY: task_run_copy(task); break;
     case SIM_FILL: memset(task->as.fill.to, task->as.fill.value, task->as.fill.count); break;
     case SIM_HOST: task->as.host.function(task->as.host.argument); break;
     case SIM_VALUE_WRITE: __atomic_store_n(task->as.value.address, task->as.value.value, __ATOMIC_RELEASE); break;
-    case SIM_BRANCH: return sim_condition_run(task, text);
     default: break;
     }
     return ACL_SUCCESS;
+}
+
+/* One end of a copy, or a cell: the library's own memory, once. */
+static aclError task_memory_gone(const void *first, size_t rows, size_t pitch, size_t width, char *text) {
+    bool gone = sim_memory_gone(first, (rows - 1) * pitch + width, text, SIM_TEXT);
+    return gone ? ACL_ERROR_RT_AICORE_EXCEPTION : ACL_SUCCESS;
+}
+
+aclError sim_task_stale(const sim_task *task, char *text) {
+    aclError error = ACL_SUCCESS;
+    switch (task->kind) {
+    case SIM_KERNEL: return sim_arguments_stale(atomic_load(&task->as.kernel.now), text);
+    case SIM_COPY:
+        error =
+            task_memory_gone(task->as.copy.to, task->as.copy.height, task->as.copy.to_pitch, task->as.copy.width, text);
+        return error ? error
+                     : task_memory_gone(task->as.copy.from, task->as.copy.height, task->as.copy.from_pitch,
+                                        task->as.copy.width, text);
+    case SIM_FILL: return task->as.fill.known ? task_memory_gone(task->as.fill.to, 1, 0, task->as.fill.count, text) : 0;
+    case SIM_VALUE_WAIT:
+    case SIM_VALUE_WRITE: return task_memory_gone(task->as.value.address, 1, 0, 8, text);
+    default: return ACL_SUCCESS;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------- worker */
@@ -112,6 +130,8 @@ static aclError queue_hold(const sim_stream *stream, const sim_task *task, char 
     if (timed) sim_deadline(task->as.event.timeout, &deadline);
     for (;;) {
         bool ready = true;
+        aclError error = sim_task_stale(task, text);
+        if (error) return error;
         if (task->kind == SIM_WAIT) ready = sim_event_reached(task->as.event.event, task->as.event.mark);
         if (task->kind == SIM_VALUE_WAIT) ready = sim_value_reached(task);
         if (task->kind == SIM_RUN) ready = !task->as.run.model->active;
@@ -122,12 +142,14 @@ static aclError queue_hold(const sim_stream *stream, const sim_task *task, char 
     }
 }
 
-static aclError queue_run_model(sim_task *task, char *text) {
+static aclError queue_run_model(const sim_stream *stream, sim_task *task, char *text) {
     sim_model *model = task->as.run.model;
+    sim_stop stop = {&stream->aborted, &model->aborted};
     model->active = true;
+    atomic_store(&model->aborted, false);
     sim_model_use_marks(task);
     sim_unlock();
-    aclError error = sim_model_run(model, text);
+    aclError error = sim_model_run(model, &stop, text);
     sim_lock();
     model->active = false;
     return error;
@@ -147,9 +169,9 @@ static aclError queue_execute(sim_stream *stream, sim_task *task, char *text) {
     case SIM_RECORD:
     case SIM_VALUE_WAIT:
     case SIM_ACTIVE: return ACL_SUCCESS;
-    case SIM_CALLBACK: sim_callback_deliver(task); return ACL_SUCCESS;
+    case SIM_CALLBACK: return sim_callback_deliver(stream, task, text);
     case SIM_UPDATE: sim_group_apply(task); return ACL_SUCCESS;
-    case SIM_RUN: return queue_run_model(task, text);
+    case SIM_RUN: return queue_run_model(stream, task, text);
     default: break;
     }
     sim_unlock();
@@ -205,10 +227,15 @@ static void queue_one(sim_stream *stream) {
 static void *queue_work(void *argument) {
     sim_stream *stream = argument;
     sim_lock();
+    sim_self()->inside = stream->object.number;
     for (;;) {
         while (!stream->first && !stream->ending) (void)pthread_cond_wait(&stream->wake, &sim.mutex);
         if (!stream->first) break;
         queue_one(stream);
+        if (!sim_self()->farewells) continue;
+        sim_unlock();
+        sim_farewells_say();
+        sim_lock();
     }
     sim_unlock();
     return NULL;
@@ -258,12 +285,40 @@ aclError sim_submit(sim_stream *stream, sim_task *task) {
 
 /* -------------------------------------------------------------------------------------------------------- waiting */
 
-bool sim_stream_idle(sim_stream *stream, int64_t milliseconds) {
+void sim_stream_hold(sim_stream *stream) { stream->holds++; }
+
+void sim_stream_release(sim_stream *stream) {
+    if (--stream->holds || !stream->gone) return;
+    (void)pthread_cond_destroy(&stream->wake);
+    free(stream);
+}
+
+int sim_stream_idle(sim_stream *stream, const struct timespec *deadline) {
+    bool in_time = true;
+    sim_stream_hold(stream);
+    while (stream->first && in_time) in_time = sim_wait_changed(deadline);
+    int result = stream->ending ? SIM_GONE : stream->first ? SIM_LATE : SIM_IDLE;
+    sim_stream_release(stream);
+    return result;
+}
+
+aclError sim_stream_not_mine(const sim_stream *stream, const char *what) {
+    if (sim_self()->inside != stream->object.number) return ACL_SUCCESS;
+    return sim_fail(ACL_ERROR_RT_PARAM_INVALID,
+                    "stream %d waits for the function that makes this call: %s would never end", stream->id, what);
+}
+
+aclError sim_stream_wait(sim_stream *stream, int32_t milliseconds) {
     struct timespec deadline;
+    int32_t id = stream->id;
+    SIM_CHECK(sim_stream_not_mine(stream, "waiting for it"));
     if (milliseconds > 0) sim_deadline(milliseconds, &deadline);
-    while (stream->first)
-        if (!sim_wait_changed(milliseconds > 0 ? &deadline : NULL) && stream->first) return false;
-    return true;
+    switch (sim_stream_idle(stream, milliseconds > 0 ? &deadline : NULL)) {
+    case SIM_LATE:
+        return sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", id, milliseconds);
+    case SIM_GONE: return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d was destroyed meanwhile", id);
+    default: return ACL_SUCCESS;
+    }
 }
 
 aclError sim_stream_failure(sim_stream *stream) {
@@ -275,16 +330,26 @@ aclError sim_stream_failure(sim_stream *stream) {
     return sim_fail(error, "stream %d: %s", stream->id, stream->text);
 }
 
-void sim_stream_end(sim_stream *stream, bool finish) {
-    if (finish) (void)sim_stream_idle(stream, -1);
+void sim_stream_end(sim_stream *stream, bool drop) {
+    sim_context *context = stream->context; /* it waits for its streams */
+    sim_object_remove(stream);
     stream->ending = true;
-    stream->aborted = !finish;
-    if (!stream->started) return;
-    (void)pthread_cond_signal(&stream->wake);
+    stream->dropped = drop && stream->first;
+    if (drop) atomic_store(&stream->aborted, true);
+    sim_stream_hold(stream);
+    if (stream->started) {
+        (void)pthread_cond_signal(&stream->wake);
+        sim_changed();
+        sim_unlock();
+        (void)pthread_join(stream->worker, NULL);
+        sim_lock();
+    }
+    sim_stream **link = &context->streams;
+    while (*link != stream) link = &(*link)->next;
+    *link = stream->next;
+    sim_group_forget(stream);
+    sim_hardware_give(context->device, 1);
+    stream->gone = true;
+    sim_stream_release(stream);
     sim_changed();
-    pthread_t worker = stream->worker;
-    sim_unlock();
-    (void)pthread_join(worker, NULL);
-    sim_lock();
-    stream->started = false;
 }

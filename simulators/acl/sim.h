@@ -151,6 +151,8 @@ bool sim_object_add(void *object, uint32_t kind);
 void sim_object_remove(void *object);
 /* Null: there is no such thing, or no longer. */
 void *sim_object_find(const void *handle, uint32_t kind);
+/* Whether the handle still stands for what it stood for, once the lock was let go. */
+bool sim_object_is(const void *handle, uint32_t kind, uint64_t number);
 uint64_t sim_object_count(uint32_t kind);
 /* Zeroed; null when there is none. */
 void *sim_allocate(size_t bytes);
@@ -167,7 +169,7 @@ typedef struct sim_device {
 struct sim_context {
     sim_object object;
     int32_t device;
-    bool is_default;
+    bool is_default, ending;
     sim_stream *default_stream;
     sim_stream *streams;
     sim_event *events;
@@ -187,26 +189,42 @@ typedef struct sim_state {
 } sim_state;
 extern sim_state sim;
 
+/* A function of the program's that is called once the lock is let go. */
+typedef struct sim_farewell {
+    struct sim_farewell *next;
+    void (*function)(void *data);
+    void *data;
+    bool owned; /* to be freed */
+} sim_farewell;
+
 /* What a thread has of its own. */
 typedef struct sim_thread {
     sim_context *context;
     uint64_t context_number;
+    uint64_t number; /* never given again; 0: not yet */
+    uint64_t inside; /* the number of the stream that waits for what this thread is doing; 0: none */
     aclmdlRICaptureMode exchange;
     aclError last;
     int call;
+    sim_farewell *farewells;
     char *text;  /* newest first */
     char *given; /* what was handed out last */
 } sim_thread;
 sim_thread *sim_self(void);
+uint64_t sim_self_number(void);
 
 void sim_lock(void);
 void sim_unlock(void);
-/* Unlocks and gives the error back. */
+/* Unlocks, calls what waited for that, and gives the error back. */
 aclError sim_leave(aclError error);
+/* At the end of what the thread has to call, for the next sim_leave or sim_farewells_say. With the lock. */
+void sim_farewell_add(sim_farewell *farewell);
+/* Without the lock. */
+void sim_farewells_say(void);
 /* CONTEXT_NULL where the thread has none. */
 aclError sim_current(sim_context **out_context);
-/* The device goes: everything of it, too. */
-void sim_device_release(int32_t device);
+/* Waits for all work of the context. `tell`: the first failure is told and forgotten. */
+aclError sim_context_wait(sim_context *context, int32_t timeout, bool tell);
 
 /* ----------------------------------------------------------------------------------------------- tasks, queue.c */
 
@@ -233,6 +251,9 @@ typedef struct sim_function {
     sim_object object;
     aclsim_function run;
     uint32_t kind, words;
+    uint64_t users; /* launches, and arguments that are put together */
+    bool gone;      /* its binary was unloaded: it stays for what still names it, and is not run */
+    struct sim_binary *binary;
     struct sim_function *next;
     char name[128];
 } sim_function;
@@ -240,7 +261,7 @@ typedef struct sim_function {
 /* Arguments of a kernel, as they were when it was launched. */
 typedef struct sim_arguments {
     struct sim_arguments *next; /* among those that are out of use */
-    const sim_function *function;
+    sim_function *function;
     uint32_t blocks, scheme;
     size_t size;
     const void *device; /* they lie in device memory; null: below */
@@ -267,6 +288,7 @@ struct sim_task {
             unsigned char *to;
             size_t count;
             int value;
+            bool known; /* the library's own memory */
         } fill;
         struct {
             aclrtHostFunc function;
@@ -292,6 +314,7 @@ struct sim_task {
             bool edit;
             uint64_t new_value;
             uint64_t *new_address;
+            uint32_t new_flag;
         } value;
         struct {
             sim_model *model;
@@ -319,7 +342,12 @@ struct sim_stream {
     uint32_t flags, priority, tag;
     uint64_t failure_mode;
     uint32_t overflow;
-    bool is_default, started, ending, aborted;
+    bool is_default, started;
+    bool ending;            /* somebody destroys it: it has no handle any more */
+    bool dropped;           /* without what it had to do */
+    bool gone;              /* it is freed with the last hold */
+    uint32_t holds, aborts; /* threads that wait for it; that abort it */
+    atomic_bool aborted;
     pthread_t worker;
     pthread_cond_t wake;
     sim_task *first, **end;
@@ -342,16 +370,29 @@ void sim_task_free(sim_task *task);
  * callee's, also when it fails. */
 aclError sim_submit(sim_stream *stream, sim_task *task);
 bool sim_value_reached(const sim_task *task);
+/* 107008 or 107000, where no value can be written or waited for there. With the lock. */
+aclError sim_value_check(const void *address, uint32_t flag, uint32_t kind);
 /* One piece of work, without the lock. Nonzero: what the stream reports; the text says why. */
 aclError sim_task_run(sim_task *task, char *text);
-/* Waits until the stream has nothing to do. milliseconds: -1 for ever. False: it took longer. */
-bool sim_stream_idle(sim_stream *stream, int64_t milliseconds);
+/* What it uses is gone: 507015 for memory, 507027 for a kernel's binary; the text says where. With the lock. */
+aclError sim_task_stale(const sim_task *task, char *text);
+/* Until it is released the stream is there, if perhaps no longer for the program. */
+void sim_stream_hold(sim_stream *stream);
+void sim_stream_release(sim_stream *stream);
+/* Waits until the stream has nothing to do; null: for ever. GONE: somebody destroys it, and only who holds it may look at
+ * it. */
+enum { SIM_IDLE, SIM_LATE, SIM_GONE };
+int sim_stream_idle(sim_stream *stream, const struct timespec *deadline);
+/* The same as an error; 107000 where the stream waits for the calling thread. milliseconds: -1 for ever. */
+aclError sim_stream_wait(sim_stream *stream, int32_t milliseconds);
+/* 107000, where the stream waits for what the calling thread is doing: it would wait for ever. */
+aclError sim_stream_not_mine(const sim_stream *stream, const char *what);
 /* The first failure of the stream's work, which it forgets. */
 aclError sim_stream_failure(sim_stream *stream);
 aclError sim_stream_make(sim_context *context, uint32_t priority, uint32_t flags, sim_stream **out_stream);
-/* Stops the worker; what is left is dropped unless `finish`. The lock is let go meanwhile. */
-void sim_stream_end(sim_stream *stream, bool finish);
-void sim_stream_drop(sim_stream *stream);
+/* Takes the handle, stops the worker and lets the stream go; `drop`: without what is left. Not of one that is ending. The
+ * lock is let go meanwhile. */
+void sim_stream_end(sim_stream *stream, bool drop);
 /* The context's streams in the order in which they were made: waiting in between lets others come and go. */
 sim_stream *sim_stream_after(const sim_context *context, uint64_t number);
 /* A stream of the current context by its handle; null: the default one. */
@@ -411,18 +452,27 @@ typedef struct sim_block {
     size_t size;
     uint32_t kind;
     int32_t device;
-    void *raw; /* what to free */
+    void *raw;       /* what to free */
+    uint64_t number; /* never given again */
+    bool owned;      /* by the library: a program does not free it */
 } sim_block;
 
 /* The block that the address lies in, or null: pageable. */
 const sim_block *sim_memory_find(const void *address);
 /* Null, or the sentence that says why [address, address + bytes) cannot be used. */
 bool sim_memory_bad(const void *address, size_t bytes, char *text, size_t capacity);
+/* The same, where [address, address + bytes) was the library's own memory once: what nothing is known of is gone. */
+bool sim_memory_gone(const void *address, size_t bytes, char *text, size_t capacity);
+/* Of the block that the address lies in; 0: none, or one that was freed. */
+uint64_t sim_memory_number(const void *address);
+/* A program that frees it is refused. */
+void sim_memory_own(const void *pointer);
 /* A word among a kernel's arguments that points into memory that was freed. */
 bool sim_memory_stale_word(const void *arguments, size_t size, uint64_t *out_word);
 aclError sim_memory_take(int32_t device, size_t size, uint32_t kind, void **out_pointer);
 aclError sim_memory_give(void *pointer, uint32_t kind);
-void sim_memory_release(int32_t device);
+/* Device memory that was taken before the number was given. */
+void sim_memory_release(int32_t device, uint64_t number);
 /* Goes up whenever something is freed. */
 uint64_t sim_memory_frees(void);
 uint64_t sim_memory_bytes(uint32_t kind);
@@ -430,17 +480,27 @@ uint64_t sim_memory_blocks(void);
 
 /* ------------------------------------------------------------------------------------- kernel.c, arguments.c */
 
-aclError sim_function_of(const void *handle, const sim_function **out_function);
-sim_arguments *sim_arguments_make(const sim_function *function, uint32_t blocks, size_t size);
-aclError sim_arguments_run(const sim_arguments *arguments, bool check, char *text);
-/* Whether they point into memory that is gone; the text says where. With the lock. */
-bool sim_arguments_stale(const sim_arguments *arguments, char *text);
+aclError sim_function_of(const void *handle, sim_function **out_function);
+void sim_function_hold(sim_function *function);
+void sim_function_release(sim_function *function);
+/* Goes up whenever a binary is unloaded. */
+uint64_t sim_kernel_unloads(void);
+sim_arguments *sim_arguments_make(sim_function *function, uint32_t blocks, size_t size);
+/* With the lock. */
+void sim_arguments_free(sim_arguments *arguments);
+void sim_arguments_free_all(sim_arguments *first);
+aclError sim_arguments_run(const sim_arguments *arguments, char *text);
+/* As sim_task_stale. */
+aclError sim_arguments_stale(const sim_arguments *arguments, char *text);
 aclError sim_launch(aclrtStream stream, sim_arguments *arguments);
+/* 107000, where a kernel's arguments cannot lie there, in device memory. With the lock. */
+aclError sim_launch_check_device(const void *data, size_t size);
 
 /* -------------------------------------------------------------------------------------------------------- host.c */
 
-/* Gives the callback to the thread that subscribed; waits for it where it blocks. With the lock. */
-void sim_callback_deliver(sim_task *task);
+/* Gives the callback to the thread that subscribed; waits for it where it blocks, until the stream is aborted. With the
+ * lock. */
+aclError sim_callback_deliver(const sim_stream *stream, const sim_task *task, char *text);
 
 /* ----------------------------------------------------------------------------------------- mode.c, capture.c */
 
@@ -501,7 +561,7 @@ struct sim_model {
     bool built;      /* without a capture */
     bool unfinished; /* a graph inside of another that was not captured yet */
     aclmdlRICaptureMode mode;
-    pthread_t thread;
+    uint64_t thread; /* that began its capture */
     sim_stream *origin;
     sim_task **tasks; /* in the order in which they were captured */
     size_t task_count, task_capacity;
@@ -513,15 +573,27 @@ struct sim_model {
     sim_group *groups, *open_group;
     sim_condition *conditions;
     sim_arguments *retired; /* replaced while it may have run */
-    uint64_t checked_frees;
-    uint64_t pending; /* runs that are enqueued or going on */
-    bool active;      /* one is going on */
-    atomic_bool aborted;
+    uint64_t checked_gone;  /* when its tasks were looked at, by what had gone */
+    uint64_t pending;       /* runs that are enqueued or going on */
+    bool active;            /* one is going on */
+    atomic_bool aborted;    /* that one */
     int64_t hardware, notifies;
     char name[512];
-    aclrtCallback destroyed[8];
-    void *destroyed_data[8];
+    sim_farewell *farewells; /* of who is told when it goes */
 };
+
+/* What ends a run, and the runs of parts in it. */
+typedef struct sim_stop {
+    const atomic_bool *stream, *model;
+} sim_stop;
+
+static inline bool sim_stopped(const sim_stop *stop) {
+    return atomic_load_explicit(stop->stream, memory_order_relaxed) ||
+           atomic_load_explicit(stop->model, memory_order_relaxed);
+}
+
+/* What a run that is stopped answers. */
+aclError sim_stop_told(char *text);
 
 aclError sim_model_make(sim_context *context, sim_model **out_model);
 /* Ends its captures and frees it. */
@@ -531,7 +603,7 @@ aclError sim_model_append(sim_model *model, sim_stream *stream, sim_task *task);
 /* Makes the prepared list. With the lock. */
 aclError sim_model_prepare(sim_model *model);
 /* One run of the prepared list. Without the lock. */
-aclError sim_model_run(sim_model *model, char *text);
+aclError sim_model_run(sim_model *model, const sim_stop *stop, char *text);
 void sim_model_run_done(sim_model *model);
 /* The records that the run's waits for outside are for, and those that it will make: taken when it is enqueued, used when it
  * is its turn. Who waits right behind a launch waits for its records. */
@@ -539,7 +611,6 @@ bool sim_model_take_marks(sim_task *run, uint64_t stream);
 void sim_model_use_marks(sim_task *run);
 /* Records that it did not come to are over, too. */
 void sim_model_settle_marks(sim_task *run, aclError error);
-void sim_arguments_free_all(sim_arguments *first);
 
 /* fork.c: events on streams that capture, or that join. `external`: by flag. */
 aclError sim_fork_record(sim_event *event, sim_stream *stream, bool external);
@@ -563,7 +634,7 @@ void sim_group_applied(sim_group *group);
 const char *sim_kind_name(uint32_t kind);
 
 /* condition.c */
-aclError sim_condition_run(const sim_task *task, char *text);
+aclError sim_condition_run(const sim_task *task, const sim_stop *stop, char *text);
 void sim_condition_start(const sim_model *model);
 
 #endif

@@ -48,17 +48,6 @@ sim_stream *sim_stream_after(const sim_context *context, uint64_t number) {
     return best;
 }
 
-void sim_stream_drop(sim_stream *stream) {
-    sim_stream **link = &stream->context->streams;
-    while (*link != stream) link = &(*link)->next;
-    *link = stream->next;
-    sim_group_forget(stream);
-    (void)pthread_cond_destroy(&stream->wake);
-    sim_hardware_give(stream->context->device, 1);
-    sim_object_remove(stream);
-    free(stream);
-}
-
 aclError sim_stream_of(aclrtStream handle, sim_stream **out_stream) {
     sim_context *context = NULL;
     SIM_CHECK(sim_current(&context));
@@ -119,8 +108,12 @@ static aclError stream_destroy(aclrtStream handle, bool finish) {
     SIM_CHECK(sim_stream_of(handle, &stream));
     if (stream->is_default) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "a default stream goes with its context");
     SIM_CHECK(sim_stream_not_captured(stream, "destroying it"));
-    sim_stream_end(stream, finish);
-    sim_stream_drop(stream);
+    SIM_CHECK(sim_stream_not_mine(stream, "destroying it"));
+    if (finish) {
+        SIM_CHECK(sim_stream_wait(stream, -1));
+        SIM_CHECK(sim_stream_not_captured(stream, "destroying it")); /* a capture may have begun meanwhile */
+    }
+    sim_stream_end(stream, !finish);
     return ACL_SUCCESS;
 }
 
@@ -142,9 +135,18 @@ static aclError stream_synchronize(aclrtStream handle, int32_t timeout) {
     SIM_CHECK(sim_stream_of(handle, &stream));
     if (stream->flags & STREAM_UNWAITED) return ACL_SUCCESS; /* no such stream is captured */
     SIM_CHECK(sim_stream_not_captured(stream, "waiting for it"));
-    if (!sim_stream_idle(stream, timeout))
-        return sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", stream->id, timeout);
-    return sim_stream_failure(stream);
+    SIM_CHECK(sim_stream_not_mine(stream, "waiting for it"));
+    struct timespec deadline;
+    if (timeout > 0) sim_deadline(timeout, &deadline);
+    sim_stream_hold(stream);
+    aclError error = ACL_SUCCESS;
+    if (sim_stream_idle(stream, timeout > 0 ? &deadline : NULL) == SIM_LATE)
+        error = sim_fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "stream %d is not done after %d ms", stream->id, timeout);
+    else if (stream->dropped)
+        error = sim_fail(ACL_ERROR_RT_STREAM_ABORT, "stream %d was destroyed before its work was done", stream->id);
+    else error = sim_stream_failure(stream); /* also of one that was destroyed when all was done */
+    sim_stream_release(stream);
+    return error;
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
@@ -189,14 +191,16 @@ aclError aclrtStreamAbort(aclrtStream handle) {
     sim_stream *stream = NULL;
     aclError error = sim_stream_of(handle, &stream);
     if (!error) error = sim_stream_not_captured(stream, "aborting it");
-    if (!error) {
-        stream->aborted = true;
-        if (stream->first && stream->first->kind == SIM_RUN) stream->first->as.run.model->aborted = true;
-        sim_changed();
-        (void)sim_stream_idle(stream, -1);
-        stream->aborted = false;
-    }
-    return sim_leave(error);
+    if (!error) error = sim_stream_not_mine(stream, "aborting it");
+    if (error) return sim_leave(error);
+    sim_stream_hold(stream);
+    stream->aborts++;
+    atomic_store(&stream->aborted, true);
+    sim_changed();
+    (void)sim_stream_idle(stream, NULL);
+    if (!--stream->aborts && !stream->ending) atomic_store(&stream->aborted, false);
+    sim_stream_release(stream);
+    return sim_leave(ACL_SUCCESS);
 }
 
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
