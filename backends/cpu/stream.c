@@ -131,9 +131,9 @@ static rondo_status cpu_event_synchronize(void *event) {
 /* -------------------------------------------------------------------------------------------------- the call list */
 
 /* Runs calls alone. Returns the entry that failed, or the end. */
-__attribute__((noinline, aligned(64))) static const rondo_list_entry *cpu_run_calls(const rondo_list_entry *entry,
-                                                                                    const rondo_list_entry *end,
-                                                                                    int32_t *out_reason) {
+__attribute__((hot, noinline, aligned(64))) static const rondo_list_entry *cpu_run_calls(const rondo_list_entry *entry,
+                                                                                         const rondo_list_entry *end,
+                                                                                         int32_t *out_reason) {
     for (; entry != end; entry++) {
         __builtin_prefetch((const void *)((uintptr_t)entry + RONDO__CPU_AHEAD * sizeof *entry));
         int32_t reason = entry->function(entry->context, entry->words);
@@ -178,7 +178,7 @@ static uint64_t cpu_run_mixed(rondo__cpu_stream *stream, const rondo_list *list,
     return failed;
 }
 
-static rondo_status cpu_execute_list(void *self, const rondo_list *list, uint64_t *out_failed) {
+__attribute__((hot)) static rondo_status cpu_execute_list(void *self, const rondo_list *list, uint64_t *out_failed) {
     rondo__cpu_stream *stream = self;
     int32_t reason = 0;
     uint64_t failed = UINT64_MAX;

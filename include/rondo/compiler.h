@@ -50,20 +50,17 @@ RONDO_API void rondo_ir_graph_release(rondo_ir_graph *graph);
  * names are equal sizes. Names of values are unique in a graph: ALREADY_EXISTS. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_input(rondo_ir_graph *graph, const char *name,
                                                                rondo_dtype dtype, int32_t rank, const int64_t *dims,
-                                                               const char *const *dim_names,
-                                                               rondo_ir_value *out_value);
+                                                               const char *const *dim_names, rondo_ir_value *out_value);
 /* Copies the compact data. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_constant(rondo_ir_graph *graph, const char *name,
-                                                                  rondo_dtype dtype, int32_t rank,
-                                                                  const int64_t *dims, const void *data,
-                                                                  rondo_ir_value *out_value);
+                                                                  rondo_dtype dtype, int32_t rank, const int64_t *dims,
+                                                                  const void *data, rondo_ir_value *out_value);
 /* A node by its prototype: NOT_FOUND (prototype) for an unknown operator, INVALID_ARGUMENT (prototype) for a wrong
  * number of inputs or outputs, an unknown attribute or one of another kind. An absent optional input is RONDO_IR_NONE.
  * name may be null: one is made. Writes output_count values; output i of a named node is called "NAME:i". */
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_add_node(rondo_ir_graph *graph, const char *operator_name,
                                                               const char *name, const rondo_ir_value *inputs,
-                                                              uint32_t input_count,
-                                                              const rondo_attribute *attributes,
+                                                              uint32_t input_count, const rondo_attribute *attributes,
                                                               uint32_t attribute_count, rondo_ir_value *out_values,
                                                               uint32_t output_count);
 /* Appends an output. name may be null: the value's own. */
@@ -77,14 +74,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_dump(const rondo_ir_graph *
 typedef struct rondo_ir_graph_info {
     uint32_t struct_size;
     uint32_t inputs, outputs;
-    uint32_t nodes;       /* subgraphs included */
+    uint32_t nodes; /* subgraphs included */
     uint32_t subgraphs;
     uint32_t reserved;
     uint64_t constant_bytes;
-    const char *name;     /* borrowed */
-    int64_t opset;        /* of ONNX's own domain; 0 when built by hand */
+    const char *name; /* borrowed */
+    int64_t opset;    /* of ONNX's own domain; 0 when built by hand */
 } rondo_ir_graph_info;
-#define RONDO_IR_GRAPH_INFO_INIT {sizeof(rondo_ir_graph_info), 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_IR_GRAPH_INFO_INIT \
+    { sizeof(rondo_ir_graph_info), 0, 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_get_info(const rondo_ir_graph *graph,
                                                               rondo_ir_graph_info *out_info);
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_input(const rondo_ir_graph *graph, uint32_t index,
@@ -94,10 +92,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_output(const rondo_ir_graph
 /* Symbol of an input's dim, or null. */
 RONDO_API const char *rondo_ir_graph_input_symbol(const rondo_ir_graph *graph, uint32_t index, int32_t axis);
 /* Calls visit once for each operator type with its number of nodes, subgraphs included, sorted by name. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_count_operators(const rondo_ir_graph *graph,
-                                                                     void (*visit)(void *user, const char *name,
-                                                                                   uint32_t count),
-                                                                     void *user);
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_count_operators(
+    const rondo_ir_graph *graph, void (*visit)(void *user, const char *name, uint32_t count), void *user);
 
 /* -------------------------------------------------------------------------------------------------- ways in */
 
@@ -107,14 +103,14 @@ typedef struct rondo_onnx_options {
     uint64_t file_bytes_max;   /* 0: 2 GiB */
     const char *external_root; /* folder that external data must stay in; null: the model's own */
 } rondo_onnx_options;
-#define RONDO_ONNX_OPTIONS_INIT {sizeof(rondo_onnx_options), 0, 0, 0}
+#define RONDO_ONNX_OPTIONS_INIT \
+    { sizeof(rondo_onnx_options), 0, 0, 0 }
 
 /* Reads an ONNX model, strictly. NOT_FOUND and IO (file): cannot be read; CORRUPT (file): not an ONNX model, truncated,
  * out of limits, inconsistent, naming the node; UNSUPPORTED (converter): the message counts and the notes list all
  * operators that have no prototype, with domain, version and type. options may be null. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_import(rondo_instance *instance, const char *path,
-                                                        const rondo_onnx_options *options,
-                                                        rondo_ir_graph **out_graph);
+                                                        const rondo_onnx_options *options, rondo_ir_graph **out_graph);
 /* The same from memory, which may go afterwards. `name` is used in messages. External data is refused. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name,
                                                                const void *data, size_t size,
@@ -148,7 +144,8 @@ typedef struct rondo_compile_options {
     const rondo_value_binding *values;
     const char *catalogues; /* "cpu,ref": where kernels are looked for, best first; null: that */
 } rondo_compile_options;
-#define RONDO_COMPILE_OPTIONS_INIT {sizeof(rondo_compile_options), 0, 0, 0, 0, 0, 0}
+#define RONDO_COMPILE_OPTIONS_INIT \
+    { sizeof(rondo_compile_options), 0, 0, 0, 0, 0, 0 }
 enum {
     RONDO_COMPILE_NO_FUSION = 1u << 0,
     RONDO_COMPILE_NO_FOLDING = 1u << 1, /* only what conditions and shapes need is folded */
@@ -160,8 +157,8 @@ enum {
  * was not given, named; (meta): the sizes do not fit, naming the node; UNSUPPORTED: a node without a kernel (kernel),
  * with every catalogue's reason, or a condition that depends on data (meta). Thread-safe. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph,
-                                                    const rondo_compile_options *options,
-                                                    rondo_ir_graph **out_compiled, rondo_plan **out_plan);
+                                                    const rondo_compile_options *options, rondo_ir_graph **out_compiled,
+                                                    rondo_plan **out_plan);
 /* Steps, buffers with offsets and life times, guards, slots, and why each kernel was picked. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_plan_dump(const rondo_plan *plan, rondo_dump_format format,
                                                       rondo_write_function write, void *user);
@@ -180,7 +177,8 @@ typedef struct rondo_session_options {
     uint32_t record_after;        /* runs of a specialisation before it is captured; 0: captured at once */
     uint32_t flags;               /* RONDO_COMPILE_* for its graphs */
 } rondo_session_options;
-#define RONDO_SESSION_OPTIONS_INIT {sizeof(rondo_session_options), 0, 0, 0}
+#define RONDO_SESSION_OPTIONS_INIT \
+    { sizeof(rondo_session_options), 0, 0, 0 }
 
 /* Thread-compatible. Holds the device. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_create(rondo_device *device, const rondo_session_options *options,
@@ -207,7 +205,8 @@ typedef struct rondo_session_info {
     uint64_t runs, compiles, captures, replays;
     uint64_t compile_ns, capture_ns, copy_ns, run_ns; /* totals */
 } rondo_session_info;
-#define RONDO_SESSION_INFO_INIT {sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_SESSION_INFO_INIT \
+    { sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_get_info(rondo_session *session, uint32_t id,
                                                              rondo_session_info *out_info);
 

@@ -54,20 +54,22 @@ typedef struct rondo_kernel_request {
     const rondo_attribute *attributes;
     const char *node_name; /* for messages; may be null */
 } rondo_kernel_request;
-#define RONDO_KERNEL_REQUEST_INIT {sizeof(rondo_kernel_request), 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_KERNEL_REQUEST_INIT \
+    { sizeof(rondo_kernel_request), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What the catalogue says about a request that it accepts. The words of the call are, in this order: one for each input
  * (0 when absent or absorbed), one for each output (0 when unwanted), then scratch when scratch_bytes > 0, then the
  * packed block when packed_bytes > 0. */
 typedef struct rondo_kernel_facts {
     uint32_t struct_size;
-    uint32_t in_place_inputs;  /* bit i: output 0 may be the very memory of input i, given equal dtype and size */
-    uint64_t absorbed_inputs;  /* bit i: constant input i is wholly in the packed block or the context */
+    uint32_t in_place_inputs; /* bit i: output 0 may be the very memory of input i, given equal dtype and size */
+    uint64_t absorbed_inputs; /* bit i: constant input i is wholly in the packed block or the context */
     uint64_t packed_bytes;
-    uint64_t scratch_bytes;    /* aligned to 64 bytes, contents undefined before and after */
-    const char *variant;       /* which kernel was picked and why, for `rondo dump --stage plan`; static text */
+    uint64_t scratch_bytes; /* aligned to 64 bytes, contents undefined before and after */
+    const char *variant;    /* which kernel was picked and why, for `rondo dump --stage plan`; static text */
 } rondo_kernel_facts;
-#define RONDO_KERNEL_FACTS_INIT {sizeof(rondo_kernel_facts), 0, 0, 0, 0, 0}
+#define RONDO_KERNEL_FACTS_INIT \
+    { sizeof(rondo_kernel_facts), 0, 0, 0, 0, 0 }
 
 enum { RONDO_CATALOGUE_HOST = 1u << 0 /* its kernels are host functions, which the compiler may run */ };
 
@@ -244,7 +246,7 @@ typedef struct rondo_host_api {
     rondo_status (*find_catalogue)(void *host, const char *name, rondo_catalogue *out_catalogue);
 } rondo_host_api;
 
-#define RONDO_PLUGIN_FAIL(host_api, code, layer, ...)                                                           \
+#define RONDO_PLUGIN_FAIL(host_api, code, layer, ...) \
     ((host_api)->status_make(RONDO_CODE_##code, RONDO_LAYER_##layer, __FILE__, (int32_t)__LINE__, __VA_ARGS__))
 
 typedef struct rondo_plugin_api {

@@ -30,15 +30,16 @@ RONDO_API const char *rondo_version(void);
 
 typedef struct rondo_instance_options {
     uint32_t struct_size;
-    rondo_log_level log_level;       /* lines above it are dropped */
+    rondo_log_level log_level;        /* lines above it are dropped */
     const rondo_allocator *allocator; /* null: the default */
-    rondo_log_function log;          /* null: lines are dropped; the library never prints */
+    rondo_log_function log;           /* null: lines are dropped; the library never prints */
     void *log_user;
-    const char *const *plugins;      /* files to load besides those found on RONDO_PLUGIN_PATH */
+    const char *const *plugins; /* files to load besides those found on RONDO_PLUGIN_PATH */
     uint32_t plugin_count;
-    uint32_t ignore_plugin_path;     /* 1: do not look at RONDO_PLUGIN_PATH */
+    uint32_t ignore_plugin_path; /* 1: do not look at RONDO_PLUGIN_PATH */
 } rondo_instance_options;
-#define RONDO_INSTANCE_OPTIONS_INIT {sizeof(rondo_instance_options), RONDO_LOG_WARNING, 0, 0, 0, 0, 0, 0}
+#define RONDO_INSTANCE_OPTIONS_INIT \
+    { sizeof(rondo_instance_options), RONDO_LOG_WARNING, 0, 0, 0, 0, 0, 0 }
 
 /* Registers the embedded plugins (ref, cpu, sim) and those asked for. options may be null. Thread-safe.
  * NOT_FOUND or UNSUPPORTED (loading) for a named plugin that cannot be used. */
@@ -78,8 +79,7 @@ RONDO_API rondo_instance *rondo_device_instance(const rondo_device *device);
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_memory_info(rondo_device *device, uint64_t *out_free,
                                                                uint64_t *out_total);
 /* A count the backend keeps ("launches", "copies", "fills", "host_calls", "synchronizes"). NOT_FOUND. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_device_counter(rondo_device *device, const char *name,
-                                                           uint64_t *out_value);
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_counter(rondo_device *device, const char *name, uint64_t *out_value);
 
 /* ---------------------------------------------------------------------------------------------------- memory */
 
@@ -109,8 +109,7 @@ RONDO_API rondo_pool_id rondo_pool_handle(rondo_instance *instance);
  * rondo_memory_free: at once and without waiting, because later work of the same stream comes after; work of other
  * streams is told with rondo_memory_record_stream before the free. Legal during a capture of the stream: the block then
  * belongs to the graph's pool. (rondo_memory_allocate gives a block of no stream, whose free waits for all of them.) */
-RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate_on(rondo_stream *stream, uint64_t size,
-                                                               void **out_pointer);
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate_on(rondo_stream *stream, uint64_t size, void **out_pointer);
 /* The block is used by work of `stream` too: once freed, it is given to nobody before what that stream has enqueued until
  * then is done; if it captures, before the capture is over. Nobody waits. INVALID_ARGUMENT: not the start of a live
  * block. */
@@ -120,9 +119,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_record_stream(rondo_device *d
 /* Which allocations a diversion takes; data, never a callback. */
 typedef int32_t rondo_memory_filter_kind;
 enum {
-    RONDO_MEMORY_FILTER_THREAD = 0,  /* of the calling thread */
-    RONDO_MEMORY_FILTER_STREAM = 1,  /* for `stream` */
-    RONDO_MEMORY_FILTER_CAPTURE = 2  /* for streams that the capture `capture_id` records */
+    RONDO_MEMORY_FILTER_THREAD = 0, /* of the calling thread */
+    RONDO_MEMORY_FILTER_STREAM = 1, /* for `stream` */
+    RONDO_MEMORY_FILTER_CAPTURE = 2 /* for streams that the capture `capture_id` records */
 };
 typedef struct rondo_memory_filter {
     uint32_t struct_size;
@@ -130,7 +129,8 @@ typedef struct rondo_memory_filter {
     rondo_stream *stream;
     uint64_t capture_id;
 } rondo_memory_filter;
-#define RONDO_MEMORY_FILTER_INIT {sizeof(rondo_memory_filter), 0, 0, 0}
+#define RONDO_MEMORY_FILTER_INIT \
+    { sizeof(rondo_memory_filter), 0, 0, 0 }
 /* Makes the pool with use count 1, or raises its use count. The newest diversion that fits an allocation wins. What
  * executables and contexts allocate for themselves is never diverted.
  * INVALID_ARGUMENT: {0, 0} or both parts set; INVALID_STATE: the pool is already recording; NOT_FOUND: released. */
@@ -167,7 +167,8 @@ typedef struct rondo_memory_delta {
     void **created;
     uint64_t freed_count, created_count;
 } rondo_memory_delta;
-#define RONDO_MEMORY_DELTA_INIT {sizeof(rondo_memory_delta), 0, 0, 0, 0, 0}
+#define RONDO_MEMORY_DELTA_INIT \
+    { sizeof(rondo_memory_delta), 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_checkpoint_restore(rondo_memory_checkpoint *checkpoint,
                                                                       rondo_memory_delta *out_delta);
 RONDO_API void rondo_memory_delta_release(rondo_device *device, rondo_memory_delta *delta);
@@ -192,16 +193,16 @@ typedef struct rondo_memory_statistics {
     uint32_t reserved;
     uint64_t allocated_bytes, allocated_peak, allocations; /* live blocks, as rounded */
     uint64_t requested_bytes;                              /* live blocks, as asked for */
-    uint64_t reserved_bytes, reserved_peak, segments; /* taken from the device */
-    uint64_t inactive_bytes;  /* free parts of segments that are not wholly free */
-    uint64_t pending_bytes;   /* freed, and waiting for another stream */
+    uint64_t reserved_bytes, reserved_peak, segments;      /* taken from the device */
+    uint64_t inactive_bytes;                               /* free parts of segments that are not wholly free */
+    uint64_t pending_bytes;                                /* freed, and waiting for another stream */
     uint64_t segment_allocations, segment_frees, allocation_retries, out_of_memory;
     uint64_t allocations_peak, requested_peak, segments_peak;
     /* Since the beginning: what was freed is such a sum less what is live now. */
     uint64_t allocations_sum, allocated_sum, requested_sum, reserved_sum;
 } rondo_memory_statistics;
 #define RONDO_MEMORY_STATISTICS_INIT \
-    {sizeof(rondo_memory_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    { sizeof(rondo_memory_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* {0, 0}: the whole device, else one pool. Kept up to date, so that asking costs nothing. NOT_FOUND. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_get_statistics(rondo_device *device, rondo_pool_id pool,
                                                                   rondo_memory_statistics *out_statistics);
@@ -220,14 +221,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_set_fraction(rondo_device *de
 
 typedef struct rondo_memory_settings {
     uint32_t struct_size;
-    uint32_t roundup_divisions;   /* sizes go up to one of so many steps between powers of two; 0, or a power of 2 to 64 */
-    uint64_t max_split_bytes;     /* blocks of that size are kept whole, for such requests; 0: none, else at least 20 MiB */
-    uint64_t max_waste_bytes;     /* what such a request may leave unused of a block */
-    double collect_above;         /* above this part of the fraction's bytes old free segments go back; 0: never */
+    uint32_t
+        roundup_divisions;    /* sizes go up to one of so many steps between powers of two; 0, or a power of 2 to 64 */
+    uint64_t max_split_bytes; /* blocks of that size are kept whole, for such requests; 0: none, else at least 20 MiB */
+    uint64_t max_waste_bytes; /* what such a request may leave unused of a block */
+    double collect_above;     /* above this part of the fraction's bytes old free segments go back; 0: never */
     uint32_t expandable_segments; /* segments that grow in place: UNSUPPORTED */
     uint32_t reserved;
 } rondo_memory_settings;
-#define RONDO_MEMORY_SETTINGS_INIT {sizeof(rondo_memory_settings), 0, 0, 20u << 20, 0.0, 0, 0}
+#define RONDO_MEMORY_SETTINGS_INIT \
+    { sizeof(rondo_memory_settings), 0, 0, 20u << 20, 0.0, 0, 0 }
 /* For what is allocated from now on. INVALID_ARGUMENT, UNSUPPORTED. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_configure(rondo_device *device,
                                                              const rondo_memory_settings *settings);
@@ -240,13 +243,13 @@ typedef struct rondo_stream_options {
     int32_t priority;
     uint32_t reserved;
 } rondo_stream_options;
-#define RONDO_STREAM_OPTIONS_INIT {sizeof(rondo_stream_options), 0, 0, 0}
+#define RONDO_STREAM_OPTIONS_INIT \
+    { sizeof(rondo_stream_options), 0, 0, 0 }
 
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options,
                                                           rondo_stream **out_stream);
 /* A stream over the vendor's native handle, which stays the caller's. UNSUPPORTED where the backend cannot. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
-                                                        rondo_stream **out_stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native, rondo_stream **out_stream);
 RONDO_API void rondo_stream_retain(rondo_stream *stream);
 /* The last release synchronises. A stream that still captures is aborted first. */
 RONDO_API void rondo_stream_release(rondo_stream *stream);
@@ -276,7 +279,8 @@ typedef struct rondo_capture_status {
     rondo_capture_mode mode;
     uint64_t id; /* of the capture, never reused in an instance; 0 when inactive */
 } rondo_capture_status;
-#define RONDO_CAPTURE_STATUS_INIT {sizeof(rondo_capture_status), 0, 0, 0, 0}
+#define RONDO_CAPTURE_STATUS_INIT \
+    { sizeof(rondo_capture_status), 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_capture_status(rondo_stream *stream,
                                                                   rondo_capture_status *out_status);
 
@@ -342,7 +346,8 @@ typedef struct rondo_graph_options {
     uint32_t keep_graph; /* 1: capture_end leads to captured, and instantiate may be repeated */
     const char *name;    /* for messages; may be null */
 } rondo_graph_options;
-#define RONDO_GRAPH_OPTIONS_INIT {sizeof(rondo_graph_options), 0, 0}
+#define RONDO_GRAPH_OPTIONS_INIT \
+    { sizeof(rondo_graph_options), 0, 0 }
 
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
                                                          rondo_graph **out_graph);
@@ -402,17 +407,18 @@ typedef struct rondo_graph_info {
     uint32_t unverified; /* 1: mentions memory that is not Rondo's, whose life cannot be watched */
     uint32_t lanes;
     uint32_t slots;
-    uint32_t native;     /* 1: replays launch a graph of the device's own driver */
+    uint32_t native; /* 1: replays launch a graph of the device's own driver */
     uint64_t nodes;
     uint64_t kernels, copies, fills, host_calls;
     uint64_t bytes;   /* state the graph keeps, host memory */
     uint64_t replays; /* since capture */
-    uint64_t edges;      /* from a node to one that comes after it and after nothing in between */
+    uint64_t edges;   /* from a node to one that comes after it and after nothing in between */
     uint64_t conditions;
     uint64_t events;   /* records of events outside the graph, and waits for such */
     uint64_t children; /* graphs whose nodes became some of these */
 } rondo_graph_info;
-#define RONDO_GRAPH_INFO_INIT {sizeof(rondo_graph_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_GRAPH_INFO_INIT \
+    { sizeof(rondo_graph_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Legal in captured and ready. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_info(rondo_graph *graph, rondo_graph_info *out_info);
 
@@ -441,11 +447,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_offset(rondo_generator
 
 typedef int32_t rondo_distribution;
 enum {
-    RONDO_DISTRIBUTION_BITS = 0,     /* uint32 */
-    RONDO_DISTRIBUTION_UNIFORM = 1,  /* float32 in [a, b) */
-    RONDO_DISTRIBUTION_NORMAL = 2,   /* float32, mean a, deviation b */
+    RONDO_DISTRIBUTION_BITS = 0,      /* uint32 */
+    RONDO_DISTRIBUTION_UNIFORM = 1,   /* float32 in [a, b) */
+    RONDO_DISTRIBUTION_NORMAL = 2,    /* float32, mean a, deviation b */
     RONDO_DISTRIBUTION_BERNOULLI = 3, /* uint8: 1 with probability a */
-    RONDO_DISTRIBUTION_DROPOUT = 4   /* float32: 0 with probability a, else 1 / (1 - a) */
+    RONDO_DISTRIBUTION_DROPOUT = 4    /* float32: 0 with probability a, else 1 / (1 - a) */
 };
 /* count elements at `out` in device memory. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_fill(rondo_stream *stream, rondo_generator *generator,
@@ -475,7 +481,8 @@ typedef struct rondo_plan_info {
     uint64_t arena_bytes;  /* temporaries */
     uint64_t weight_bytes; /* constants as the plan holds them */
 } rondo_plan_info;
-#define RONDO_PLAN_INFO_INIT {sizeof(rondo_plan_info), 0, 0, 0, 0, 0, 0, 0}
+#define RONDO_PLAN_INFO_INIT \
+    { sizeof(rondo_plan_info), 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_info);
 /* OUT_OF_RANGE. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_plan_input(const rondo_plan *plan, uint32_t index,

@@ -47,8 +47,8 @@ typedef struct rondo_tree_block {
 
 typedef struct rondo_tree_copy {
     uint64_t destination, source, bytes;
-    void *tensor;    /* the source: the host's */
-    void *metadata;  /* of the destination: what the host kept for it */
+    void *tensor;   /* the source: the host's */
+    void *metadata; /* of the destination: what the host kept for it */
 } rondo_tree_copy;
 
 typedef struct rondo_tree_graph_facts {
@@ -117,7 +117,8 @@ typedef struct rondo_graph_ops {
     /* Optional. The tree and the last of its leases are gone: nothing of the ops is called any more. */
     void (*destroy)(void *user);
 } rondo_graph_ops;
-#define RONDO_GRAPH_OPS_INIT {.struct_size = sizeof(rondo_graph_ops)}
+#define RONDO_GRAPH_OPS_INIT \
+    { .struct_size = sizeof(rondo_graph_ops) }
 enum {
     RONDO_GRAPH_OPS_REBIND = 1u << 0,      /* binding is cheaper than copying: inputs that move are bound */
     RONDO_GRAPH_OPS_CHILD_GRAPHS = 1u << 1 /* replay on a capturing stream makes a child: sequences become one graph */
@@ -146,11 +147,11 @@ typedef struct rondo_tensor_facts {
 /* How an output comes to be at a replay. */
 typedef int32_t rondo_tree_output_kind;
 enum {
-    RONDO_TREE_OUTPUT_KEPT = 0,   /* the very object that was kept: numbers, nothing, tensors without memory, constants */
-    RONDO_TREE_OUTPUT_FRESH = 1,  /* a new storage on the lease's memory, which has the lease and the epoch */
-    RONDO_TREE_OUTPUT_ALIAS = 2,  /* on the storage that output `index` of this call has got */
-    RONDO_TREE_OUTPUT_PATH = 3,   /* on the living storage that has the lease: an output of an earlier run */
-    RONDO_TREE_OUTPUT_INPUT = 4   /* on the storage of input `index` of this call, `offset` behind the input */
+    RONDO_TREE_OUTPUT_KEPT = 0, /* the very object that was kept: numbers, nothing, tensors without memory, constants */
+    RONDO_TREE_OUTPUT_FRESH = 1, /* a new storage on the lease's memory, which has the lease and the epoch */
+    RONDO_TREE_OUTPUT_ALIAS = 2, /* on the storage that output `index` of this call has got */
+    RONDO_TREE_OUTPUT_PATH = 3,  /* on the living storage that has the lease: an output of an earlier run */
+    RONDO_TREE_OUTPUT_INPUT = 4  /* on the storage of input `index` of this call, `offset` behind the input */
 };
 typedef struct rondo_tree_output {
     rondo_tree_output_kind kind;
@@ -234,7 +235,8 @@ typedef struct rondo_tensor_host {
     /* Optional. The tree is gone: nothing of the host is called any more. */
     void (*destroy)(void *user);
 } rondo_tensor_host;
-#define RONDO_TENSOR_HOST_INIT {.struct_size = sizeof(rondo_tensor_host)}
+#define RONDO_TENSOR_HOST_INIT \
+    { .struct_size = sizeof(rondo_tensor_host) }
 enum {
     /* Storages cannot hold leases: they are watched. Nobody is told when one ends, so that none may end while another
      * thread is inside the tree: who ends them holds the lock (of the host's) under which the tree is called. */
@@ -257,30 +259,32 @@ enum {
 
 typedef struct rondo_tree_options {
     uint32_t struct_size;
-    int32_t index;            /* of the device */
-    const char *type;         /* of the device */
-    uint64_t context;         /* the host's: one a user thread, say. Trees are one a (type, index, context) */
-    const rondo_graph_ops *ops;     /* copied */
-    const rondo_tensor_host *host;  /* copied */
-    uint32_t record_after;    /* the call of a size that is recorded; 1: no warm-up */
-    uint32_t always_warm_up;  /* 1: nothing is ever recorded */
-    uint32_t rerecord_limit;  /* recordings of a function after the same node because an address changed */
-    uint32_t size_limit;      /* sizes of a function that are recorded; 0: any */
-    uint32_t size_warning;    /* sizes of a function that are warned of once; 0: never */
-    uint32_t recording_limit; /* recordings of the tree: the least recently used go; 0: any */
-    uint32_t loop_limit;      /* how often a function may follow itself in a path, fed with what the path made */
-    uint32_t seal_after;      /* times that a sequence has to repeat before it is sealed; 0: never */
-    uint32_t cost_samples;    /* replays after which a function that gains nothing is called directly; 0: never */
-    uint32_t strict;          /* 1: a call that is not graphed fails with its reason, instead of going directly */
-    uint32_t check_pool;      /* 1: after each warm-up and recording the pool holds what the tree knows, else an error */
+    int32_t index;                 /* of the device */
+    const char *type;              /* of the device */
+    uint64_t context;              /* the host's: one a user thread, say. Trees are one a (type, index, context) */
+    const rondo_graph_ops *ops;    /* copied */
+    const rondo_tensor_host *host; /* copied */
+    uint32_t record_after;         /* the call of a size that is recorded; 1: no warm-up */
+    uint32_t always_warm_up;       /* 1: nothing is ever recorded */
+    uint32_t rerecord_limit;       /* recordings of a function after the same node because an address changed */
+    uint32_t size_limit;           /* sizes of a function that are recorded; 0: any */
+    uint32_t size_warning;         /* sizes of a function that are warned of once; 0: never */
+    uint32_t recording_limit;      /* recordings of the tree: the least recently used go; 0: any */
+    uint32_t loop_limit;           /* how often a function may follow itself in a path, fed with what the path made */
+    uint32_t seal_after;           /* times that a sequence has to repeat before it is sealed; 0: never */
+    uint32_t cost_samples;         /* replays after which a function that gains nothing is called directly; 0: never */
+    uint32_t strict;               /* 1: a call that is not graphed fails with its reason, instead of going directly */
+    uint32_t check_pool; /* 1: after each warm-up and recording the pool holds what the tree knows, else an error */
     rondo_tree_conflict conflict;
-    uint64_t byte_limit;      /* of the pool; 0: none */
+    uint64_t byte_limit;           /* of the pool; 0: none */
     uint64_t (*clock)(void *user); /* nanoseconds; null: the monotonic clock */
     void *clock_user;
 } rondo_tree_options;
-#define RONDO_TREE_OPTIONS_INIT                                                                          \
-    {.struct_size = sizeof(rondo_tree_options), .record_after = 2, .rerecord_limit = 128, .size_warning = 8, \
-     .recording_limit = 4096, .loop_limit = 8, .seal_after = 16, .cost_samples = 64, .check_pool = 1}
+#define RONDO_TREE_OPTIONS_INIT                                                                                 \
+    {                                                                                                           \
+        .struct_size = sizeof(rondo_tree_options), .record_after = 2, .rerecord_limit = 128, .size_warning = 8, \
+        .recording_limit = 4096, .loop_limit = 8, .seal_after = 16, .cost_samples = 64, .check_pool = 1         \
+    }
 
 /* The tree of that key, with a reference; made if there is none. Else it keeps the options and tables that it has. Success
  * takes the tables over in either case: their `destroy` is called when nobody needs them. Thread-safe. UNSUPPORTED (tree): the device captures no graphs, or its caching allocator is off. */
@@ -299,8 +303,8 @@ enum { RONDO_TREE_INFERENCE = 0, RONDO_TREE_FORWARD = 1, RONDO_TREE_BACKWARD = 2
 typedef struct rondo_tree_function {
     uint32_t struct_size;
     rondo_tree_mode mode;
-    const char *name;  /* for messages; copied */
-    void *model;       /* for the host's run */
+    const char *name;                   /* for messages; copied */
+    void *model;                        /* for the host's run */
     void (*release_model)(void *model); /* optional: when the function goes */
     uint32_t input_count, output_count;
     const uint32_t *static_inputs; /* indices of inputs whose addresses rarely change (parameters): never copied */
@@ -311,11 +315,12 @@ typedef struct rondo_tree_function {
     uint32_t constant_count;
     uint32_t owned_count;
     const uint32_t *owned_outputs; /* indices of outputs that are returned as copies in ordinary memory */
-    const char *skip; /* not null: never graphed, and why (a verdict of rondo_gates_check) */
-    uint32_t simple;  /* 1: the non-tree path: its own pool, one recording, the same outputs at each call */
+    const char *skip;              /* not null: never graphed, and why (a verdict of rondo_gates_check) */
+    uint32_t simple; /* 1: the non-tree path: its own pool, one recording, the same outputs at each call */
     uint32_t reserved;
 } rondo_tree_function;
-#define RONDO_TREE_FUNCTION_INIT {.struct_size = sizeof(rondo_tree_function)}
+#define RONDO_TREE_FUNCTION_INIT \
+    { .struct_size = sizeof(rondo_tree_function) }
 
 /* INVALID_ARGUMENT: an index out of range. Thread-safe. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_tree_add_function(rondo_tree *tree, const rondo_tree_function *function,
@@ -340,30 +345,30 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tree_flush(rondo_tree *tree);
 /* -------------------------------------------------------------------------------------------- reasons, report */
 
 /* Why a call was not replayed. Each has a counter a function.   name, number, sentence */
-#define RONDO_TREE_REASONS(X)                                                                              \
-    X(NONE, 0, "replayed")                                                                                 \
-    X(WARMUP, 1, "warm-up before the recording")                                                           \
-    X(FIRST, 2, "recorded for the first time here")                                                        \
-    X(STATIC_MOVED, 3, "static input data pointer changed")                                                \
-    X(MANAGED_MOVED, 4, "cudagraph managed tensor data pointer changed")                                   \
-    X(OUTPUT_LIVE, 5, "expected dead indices before graph are live")                                       \
-    X(INPUT_DIED_NOT, 6, "an output that the recording consumed is still in use")                          \
-    X(VALUE_CHANGED, 7, "the value of a host tensor changed")                                              \
-    X(MUTATED, 8, "mutated inputs that are neither static nor outputs of the tree")                        \
-    X(RERECORD_LIMIT, 9, "recorded too often after the same run")                                          \
-    X(SIZE_LIMIT, 10, "too many sizes")                                                                    \
-    X(SIZE_RARE, 11, "this size was not seen often enough")                                                \
-    X(BYTE_LIMIT, 12, "the pool has reached its limit of bytes")                                           \
-    X(NOT_FASTER, 13, "replaying is not faster than calling")                                              \
-    X(REJECTED, 14, "it cannot be captured")                                                               \
-    X(SKIPPED, 15, "a gate refused it")                                                                    \
-    X(NESTED, 16, "called from inside another call of the tree")                                           \
-    X(PENDING_BACKWARD, 17, "warm-up goes on because a backward of an earlier forward has not run")        \
-    X(HOST_INPUT, 18, "an input is a tensor in host memory")                                               \
-    X(OTHER_DEVICE, 19, "an input is on another device")                                                   \
-    X(UNTRACKED, 20, "memory that is none of its outputs stayed in the pool")                              \
-    X(BIND_FIXED, 21, "its inputs cannot be bound anew")                                                   \
-    X(WARMUP_PATH, 22, "a warm-up can only be followed by warm-ups")                                       \
+#define RONDO_TREE_REASONS(X)                                                                       \
+    X(NONE, 0, "replayed")                                                                          \
+    X(WARMUP, 1, "warm-up before the recording")                                                    \
+    X(FIRST, 2, "recorded for the first time here")                                                 \
+    X(STATIC_MOVED, 3, "static input data pointer changed")                                         \
+    X(MANAGED_MOVED, 4, "cudagraph managed tensor data pointer changed")                            \
+    X(OUTPUT_LIVE, 5, "expected dead indices before graph are live")                                \
+    X(INPUT_DIED_NOT, 6, "an output that the recording consumed is still in use")                   \
+    X(VALUE_CHANGED, 7, "the value of a host tensor changed")                                       \
+    X(MUTATED, 8, "mutated inputs that are neither static nor outputs of the tree")                 \
+    X(RERECORD_LIMIT, 9, "recorded too often after the same run")                                   \
+    X(SIZE_LIMIT, 10, "too many sizes")                                                             \
+    X(SIZE_RARE, 11, "this size was not seen often enough")                                         \
+    X(BYTE_LIMIT, 12, "the pool has reached its limit of bytes")                                    \
+    X(NOT_FASTER, 13, "replaying is not faster than calling")                                       \
+    X(REJECTED, 14, "it cannot be captured")                                                        \
+    X(SKIPPED, 15, "a gate refused it")                                                             \
+    X(NESTED, 16, "called from inside another call of the tree")                                    \
+    X(PENDING_BACKWARD, 17, "warm-up goes on because a backward of an earlier forward has not run") \
+    X(HOST_INPUT, 18, "an input is a tensor in host memory")                                        \
+    X(OTHER_DEVICE, 19, "an input is on another device")                                            \
+    X(UNTRACKED, 20, "memory that is none of its outputs stayed in the pool")                       \
+    X(BIND_FIXED, 21, "its inputs cannot be bound anew")                                            \
+    X(WARMUP_PATH, 22, "a warm-up can only be followed by warm-ups")                                \
     X(EVICTED, 23, "its recording was dropped to keep a limit")
 
 typedef int32_t rondo_tree_reason;
@@ -371,7 +376,7 @@ enum {
 #define RONDO_X(name, number, text) RONDO_TREE_REASON_##name = number,
     RONDO_TREE_REASONS(RONDO_X)
 #undef RONDO_X
-    RONDO_TREE_REASON_COUNT = 24
+        RONDO_TREE_REASON_COUNT = 24
 };
 RONDO_API const char *rondo_tree_reason_text(rondo_tree_reason reason);
 RONDO_API const char *rondo_tree_reason_name(rondo_tree_reason reason); /* "STATIC_MOVED" */
@@ -383,19 +388,20 @@ typedef struct rondo_tree_info {
     uint32_t struct_size;
     rondo_tree_state state;
     uint32_t functions, recordings, roots;
-    uint32_t depth;       /* nodes of the current path */
+    uint32_t depth;                                      /* nodes of the current path */
     uint64_t directs, warmups, records, replays, sealed; /* calls; sealed are replays, too */
-    uint64_t checkpoints; /* times that the pool was brought back */
-    uint64_t steps;       /* paths that ended */
-    uint64_t carried;     /* inputs that came over from a path that ended */
+    uint64_t checkpoints;                                /* times that the pool was brought back */
+    uint64_t steps;                                      /* paths that ended */
+    uint64_t carried;                                    /* inputs that came over from a path that ended */
     uint64_t evacuated;
-    uint64_t evicted;     /* recordings dropped */
-    uint64_t live;        /* outputs of the current path that are alive */
+    uint64_t evicted;                       /* recordings dropped */
+    uint64_t live;                          /* outputs of the current path that are alive */
     uint64_t pool_reserved, pool_allocated; /* bytes; 0 when the ops do not tell */
-    uint64_t host_bytes;  /* that recordings keep */
+    uint64_t host_bytes;                    /* that recordings keep */
     rondo_pool_id pool;
 } rondo_tree_info;
-#define RONDO_TREE_INFO_INIT {.struct_size = sizeof(rondo_tree_info)}
+#define RONDO_TREE_INFO_INIT \
+    { .struct_size = sizeof(rondo_tree_info) }
 RONDO_API RONDO_MUST_USE rondo_status rondo_tree_get_info(rondo_tree *tree, rondo_tree_info *out_info);
 
 typedef struct rondo_tree_function_info {
@@ -405,11 +411,12 @@ typedef struct rondo_tree_function_info {
     uint32_t recordings, roots, sizes;
     rondo_tree_reason stopped; /* why it is not graphed any more; NONE: it may be */
     uint64_t directs, warmups, records, replays;
-    uint64_t reasons[RONDO_TREE_REASON_COUNT]; /* how often */
-    uint64_t copies;        /* inputs copied before replays */
+    uint64_t reasons[RONDO_TREE_REASON_COUNT];           /* how often */
+    uint64_t copies;                                     /* inputs copied before replays */
     uint64_t direct_ns, warmup_ns, record_ns, replay_ns; /* least seen on the host; 0: never */
 } rondo_tree_function_info;
-#define RONDO_TREE_FUNCTION_INFO_INIT {.struct_size = sizeof(rondo_tree_function_info)}
+#define RONDO_TREE_FUNCTION_INFO_INIT \
+    { .struct_size = sizeof(rondo_tree_function_info) }
 /* NOT_FOUND. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_tree_get_function_info(rondo_tree *tree, uint32_t function,
                                                                    rondo_tree_function_info *out_info);

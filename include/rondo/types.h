@@ -42,26 +42,26 @@ RONDO_EXTERN_C_BEGIN
 /* ---------------------------------------------------------------------------------------------------- status */
 
 /* A code says what the caller should do next.            name, number, what to do */
-#define RONDO_CODES(X)                                                                                             \
-    X(OK, 0, "ok", "nothing: it worked")                                                                           \
-    X(INVALID_ARGUMENT, 1, "invalid argument", "fix the call or its data")                                         \
-    X(INVALID_STATE, 2, "invalid state", "bring the object into a legal state first")                              \
-    X(NOT_FOUND, 3, "not found", "name something that exists")                                                     \
-    X(ALREADY_EXISTS, 4, "already exists", "use the existing one or another name")                                 \
-    X(OUT_OF_MEMORY, 5, "out of memory", "free something, then retry")                                             \
-    X(OUT_OF_RANGE, 6, "out of range", "stay within the stated limit")                                             \
-    X(UNSUPPORTED, 7, "unsupported", "choose another way: this one does not exist here")                           \
-    X(UNAVAILABLE, 8, "unavailable", "install or attach the device or driver, or use another")                     \
-    X(CORRUPT, 9, "corrupt", "get a good copy of the file")                                                        \
-    X(IO, 10, "input/output error", "look at the operating system's reason")                                       \
-    X(BUSY, 11, "busy", "wait for the work in flight, then retry")                                                 \
-    X(STALE, 12, "stale address", "bind the slot again or capture again")                                          \
+#define RONDO_CODES(X)                                                                                              \
+    X(OK, 0, "ok", "nothing: it worked")                                                                            \
+    X(INVALID_ARGUMENT, 1, "invalid argument", "fix the call or its data")                                          \
+    X(INVALID_STATE, 2, "invalid state", "bring the object into a legal state first")                               \
+    X(NOT_FOUND, 3, "not found", "name something that exists")                                                      \
+    X(ALREADY_EXISTS, 4, "already exists", "use the existing one or another name")                                  \
+    X(OUT_OF_MEMORY, 5, "out of memory", "free something, then retry")                                              \
+    X(OUT_OF_RANGE, 6, "out of range", "stay within the stated limit")                                              \
+    X(UNSUPPORTED, 7, "unsupported", "choose another way: this one does not exist here")                            \
+    X(UNAVAILABLE, 8, "unavailable", "install or attach the device or driver, or use another")                      \
+    X(CORRUPT, 9, "corrupt", "get a good copy of the file")                                                         \
+    X(IO, 10, "input/output error", "look at the operating system's reason")                                        \
+    X(BUSY, 11, "busy", "wait for the work in flight, then retry")                                                  \
+    X(STALE, 12, "stale address", "bind the slot again or capture again")                                           \
     X(CAPTURE_INVALIDATED, 13, "capture invalidated", "end or abort the capture, mend its first error, start anew") \
-    X(CAPTURE_UNJOINED, 14, "capture has unjoined streams", "join every forked stream before the end")             \
-    X(CAPTURE_MERGED, 15, "captures merged", "keep two captures apart: no event may connect them")                 \
-    X(KERNEL_FAILED, 16, "kernel failed", "look at the node's inputs: its kernel refused or failed")               \
-    X(DEVICE_LOST, 17, "device lost", "release everything of the device and open it again")                        \
-    X(ABORTED, 18, "aborted", "nothing: somebody asked for it")                                                    \
+    X(CAPTURE_UNJOINED, 14, "capture has unjoined streams", "join every forked stream before the end")              \
+    X(CAPTURE_MERGED, 15, "captures merged", "keep two captures apart: no event may connect them")                  \
+    X(KERNEL_FAILED, 16, "kernel failed", "look at the node's inputs: its kernel refused or failed")                \
+    X(DEVICE_LOST, 17, "device lost", "release everything of the device and open it again")                         \
+    X(ABORTED, 18, "aborted", "nothing: somebody asked for it")                                                     \
     X(INTERNAL, 19, "internal error", "report it: an invariant of Rondo's own does not hold")
 
 typedef int32_t rondo_code;
@@ -69,24 +69,24 @@ enum {
 #define RONDO_X(name, number, text, advice) RONDO_CODE_##name = number,
     RONDO_CODES(RONDO_X)
 #undef RONDO_X
-    RONDO_CODE_COUNT = 20
+        RONDO_CODE_COUNT = 20
 };
 
 /* The layer that refused. */
-#define RONDO_LAYERS(X)                   \
-    X(NONE, 0, "none")                    \
-    X(LOADING, 1, "loading")              \
-    X(SCHEMA, 2, "schema")                \
-    X(PROTOTYPE, 3, "prototype")          \
-    X(META, 4, "meta")                    \
-    X(CONVERTER, 5, "converter")          \
+#define RONDO_LAYERS(X)                    \
+    X(NONE, 0, "none")                     \
+    X(LOADING, 1, "loading")               \
+    X(SCHEMA, 2, "schema")                 \
+    X(PROTOTYPE, 3, "prototype")           \
+    X(META, 4, "meta")                     \
+    X(CONVERTER, 5, "converter")           \
     X(IMPLEMENTATION, 6, "implementation") \
-    X(KERNEL, 7, "kernel")                \
-    X(CAPTURE, 8, "capture")              \
-    X(MEMORY, 9, "memory")                \
-    X(TREE, 10, "tree")                   \
-    X(DRIVER, 11, "driver")               \
-    X(FILE, 12, "file")                   \
+    X(KERNEL, 7, "kernel")                 \
+    X(CAPTURE, 8, "capture")               \
+    X(MEMORY, 9, "memory")                 \
+    X(TREE, 10, "tree")                    \
+    X(DRIVER, 11, "driver")                \
+    X(FILE, 12, "file")                    \
     X(INPUT, 13, "input")
 
 typedef int32_t rondo_layer;
@@ -94,7 +94,7 @@ enum {
 #define RONDO_X(name, number, text) RONDO_LAYER_##name = number,
     RONDO_LAYERS(RONDO_X)
 #undef RONDO_X
-    RONDO_LAYER_COUNT = 14
+        RONDO_LAYER_COUNT = 14
 };
 
 /* One pointer-sized word. Null is success. A failure owns a bounded message and notes; whoever receives it releases it
@@ -152,33 +152,33 @@ typedef void (*rondo_log_function)(void *user, rondo_log_level level, const char
 /* ------------------------------------------------------------------------------------------------- data types */
 
 /* Numbers are those of TensorProto.DataType in onnx.proto (onnx 1.22).   name, number, text, bits an element */
-#define RONDO_DTYPES(X)                          \
-    X(UNDEFINED, 0, "undefined", 0)              \
-    X(F32, 1, "float32", 32)                     \
-    X(U8, 2, "uint8", 8)                         \
-    X(I8, 3, "int8", 8)                          \
-    X(U16, 4, "uint16", 16)                      \
-    X(I16, 5, "int16", 16)                       \
-    X(I32, 6, "int32", 32)                       \
-    X(I64, 7, "int64", 64)                       \
-    X(STRING, 8, "string", 0)                    \
-    X(BOOL, 9, "bool", 8)                        \
-    X(F16, 10, "float16", 16)                    \
-    X(F64, 11, "float64", 64)                    \
-    X(U32, 12, "uint32", 32)                     \
-    X(U64, 13, "uint64", 64)                     \
-    X(C64, 14, "complex64", 64)                  \
-    X(C128, 15, "complex128", 128)               \
-    X(BF16, 16, "bfloat16", 16)                  \
-    X(F8E4M3FN, 17, "float8e4m3fn", 8)           \
-    X(F8E4M3FNUZ, 18, "float8e4m3fnuz", 8)       \
-    X(F8E5M2, 19, "float8e5m2", 8)               \
-    X(F8E5M2FNUZ, 20, "float8e5m2fnuz", 8)       \
-    X(U4, 21, "uint4", 4)                        \
-    X(I4, 22, "int4", 4)                         \
-    X(F4E2M1, 23, "float4e2m1", 4)               \
-    X(F8E8M0, 24, "float8e8m0", 8)               \
-    X(U2, 25, "uint2", 2)                        \
+#define RONDO_DTYPES(X)                    \
+    X(UNDEFINED, 0, "undefined", 0)        \
+    X(F32, 1, "float32", 32)               \
+    X(U8, 2, "uint8", 8)                   \
+    X(I8, 3, "int8", 8)                    \
+    X(U16, 4, "uint16", 16)                \
+    X(I16, 5, "int16", 16)                 \
+    X(I32, 6, "int32", 32)                 \
+    X(I64, 7, "int64", 64)                 \
+    X(STRING, 8, "string", 0)              \
+    X(BOOL, 9, "bool", 8)                  \
+    X(F16, 10, "float16", 16)              \
+    X(F64, 11, "float64", 64)              \
+    X(U32, 12, "uint32", 32)               \
+    X(U64, 13, "uint64", 64)               \
+    X(C64, 14, "complex64", 64)            \
+    X(C128, 15, "complex128", 128)         \
+    X(BF16, 16, "bfloat16", 16)            \
+    X(F8E4M3FN, 17, "float8e4m3fn", 8)     \
+    X(F8E4M3FNUZ, 18, "float8e4m3fnuz", 8) \
+    X(F8E5M2, 19, "float8e5m2", 8)         \
+    X(F8E5M2FNUZ, 20, "float8e5m2fnuz", 8) \
+    X(U4, 21, "uint4", 4)                  \
+    X(I4, 22, "int4", 4)                   \
+    X(F4E2M1, 23, "float4e2m1", 4)         \
+    X(F8E8M0, 24, "float8e8m0", 8)         \
+    X(U2, 25, "uint2", 2)                  \
     X(I2, 26, "int2", 2)
 
 typedef int32_t rondo_dtype;
@@ -186,7 +186,7 @@ enum {
 #define RONDO_X(name, number, text, bits) RONDO_DTYPE_##name = number,
     RONDO_DTYPES(RONDO_X)
 #undef RONDO_X
-    RONDO_DTYPE_COUNT = 27
+        RONDO_DTYPE_COUNT = 27
 };
 
 RONDO_API const char *rondo_dtype_name(rondo_dtype dtype); /* "unknown" outside the list */
@@ -283,7 +283,8 @@ typedef struct rondo_call {
     const rondo_argument *arguments;
     const char *name; /* for errors and dumps; may be null */
 } rondo_call;
-#define RONDO_CALL_INIT {sizeof(rondo_call), 0, {0, 0}, 0, 0}
+#define RONDO_CALL_INIT \
+    { sizeof(rondo_call), 0, {0, 0}, 0, 0 }
 
 /* A host function in a stream. Its memory is unknown, which makes a graph that holds it opaque. Nonzero fails the
  * stream's work as a kernel's does. */
@@ -308,13 +309,7 @@ typedef struct rondo_list_entry {
 
 /* CALL: function(context, words).  WAIT and RECORD: words[0] is an event of the graph.  JUMP: words[0] is the address
  * of an int64 condition, words[1] the entry to go on with when it is 0.  HOST: words[0] function, words[1] user. */
-enum {
-    RONDO_LIST_CALL = 0,
-    RONDO_LIST_WAIT = 1,
-    RONDO_LIST_RECORD = 2,
-    RONDO_LIST_JUMP = 3,
-    RONDO_LIST_HOST = 4
-};
+enum { RONDO_LIST_CALL = 0, RONDO_LIST_WAIT = 1, RONDO_LIST_RECORD = 2, RONDO_LIST_JUMP = 3, RONDO_LIST_HOST = 4 };
 
 typedef struct rondo_list {
     uint32_t struct_size;
@@ -336,9 +331,9 @@ typedef struct rondo_pool_id {
 /* ---------------------------------------------------------------------------------------------- capture modes */
 
 /* Values of GraphCaptureMode in PyTorch's GraphImplInterface. */
-#define RONDO_CAPTURE_MODES(X)       \
-    X(DEFAULT, 0, "default")         \
-    X(GLOBAL, 1, "global")           \
+#define RONDO_CAPTURE_MODES(X)         \
+    X(DEFAULT, 0, "default")           \
+    X(GLOBAL, 1, "global")             \
     X(THREAD_LOCAL, 2, "thread_local") \
     X(RELAXED, 3, "relaxed")
 
@@ -347,7 +342,7 @@ enum {
 #define RONDO_X(name, number, text) RONDO_CAPTURE_MODE_##name = number,
     RONDO_CAPTURE_MODES(RONDO_X)
 #undef RONDO_X
-    RONDO_CAPTURE_MODE_COUNT = 4
+        RONDO_CAPTURE_MODE_COUNT = 4
 };
 
 /* ------------------------------------------------------------------------------------------- device properties */
@@ -365,12 +360,12 @@ enum {
 typedef struct rondo_device_properties {
     uint32_t struct_size;
     uint32_t capabilities;
-    char name[64];               /* "cpu", "sim" */
-    char description[128];       /* for people */
+    char name[64];         /* "cpu", "sim" */
+    char description[128]; /* for people */
     int32_t index;
-    int32_t dlpack_type;         /* DLDeviceType's number, 12 (kDLExtDev) when DLPack has none */
+    int32_t dlpack_type;           /* DLDeviceType's number, 12 (kDLExtDev) when DLPack has none */
     uint64_t allocation_alignment; /* bytes */
-    uint64_t memory_total;       /* bytes; 0 when unknown */
+    uint64_t memory_total;         /* bytes; 0 when unknown */
 } rondo_device_properties;
 
 RONDO_EXTERN_C_END

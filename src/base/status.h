@@ -13,9 +13,13 @@
 /* Never returns null, also without memory. `file` must be a literal. Control characters and invalid UTF-8 in the text
  * are written as \xNN, so that a hostile name cannot forge a line. */
 rondo_status rondo__status_make(rondo_code code, rondo_layer layer, const char *file, int32_t line, const char *format,
-                                ...) RONDO_PRINTF(5, 6) __attribute__((returns_nonnull));
+                                ...) RONDO_PRINTF(5, 6) __attribute__((returns_nonnull, cold));
 /* Adds a note and returns the same status. Null stays null; a note that finds no memory is dropped. */
-rondo_status rondo__status_note(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
+rondo_status rondo__status_note(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3) __attribute__((cold));
+
+/* What every replay goes through, whatever room it is in: these functions lie side by side in the library. Between two calls
+ * a program runs code of its own, and fetching the path anew is then half of what a call costs. */
+#define RONDO__HOT __attribute__((hot))
 
 #if defined(__clang_analyzer__)
 /* The analyser does not believe the attribute. */

@@ -129,7 +129,7 @@ rondo_status rondo_stream_query(rondo_stream *stream, bool *out_done) {
                     : rondo__stream_query(stream, out_done);
 }
 
-rondo_status rondo_stream_capture_status(rondo_stream *stream, rondo_capture_status *out_status) {
+RONDO__HOT rondo_status rondo_stream_capture_status(rondo_stream *stream, rondo_capture_status *out_status) {
     rondo_capture_status own = RONDO_CAPTURE_STATUS_INIT;
     if (!stream) return enqueue_no_stream("rondo_stream_capture_status");
     RONDO__TRY(rondo__sized_check(RONDO_LAYER_INPUT, "rondo_capture_status", out_status));

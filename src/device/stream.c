@@ -313,7 +313,7 @@ static rondo_status stream_execute_entry(rondo_stream *stream, const rondo_list_
     }
 }
 
-rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list, uint64_t *out_failed) {
+RONDO__HOT rondo_status rondo__stream_execute(rondo_stream *stream, const rondo_list *list, uint64_t *out_failed) {
     const rondo_stream_table *table = stream->device->table->stream;
     rondo_status status = RONDO_OK;
     *out_failed = UINT64_MAX;

@@ -28,7 +28,7 @@ int32_t rondo__list_kernel_host(const void *context, const uint64_t *words) {
     return rondo__list_function_of(words[0])((void *)(uintptr_t)words[1]);
 }
 
-int32_t rondo__list_kernel_block(const void *context, const uint64_t *words) {
+RONDO__HOT int32_t rondo__list_kernel_block(const void *context, const uint64_t *words) {
     const rondo__list_block *block = context;
     (void)words;
     return block->function(block->context, block->words);
@@ -192,7 +192,8 @@ void rondo__call_list_note_records(const rondo__call_list *list) {
     }
 }
 
-rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream, const rondo__lanes *lanes) {
+RONDO__HOT rondo_status rondo__call_list_run_lanes(const rondo__call_list *list, rondo_stream *stream,
+                                                   const rondo__lanes *lanes) {
     rondo_status status = RONDO_OK;
     if (!list->lowered) {
         status = list_enqueue(list, stream, lanes, false);

@@ -84,7 +84,7 @@ static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
     return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;
 }
 
-rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
+RONDO__HOT rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
     if (!stream) return RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a stream");
     if (!graph) return rondo__stream_refuse(stream, RONDO__FAIL(INVALID_ARGUMENT, CAPTURE, "replay needs a graph"));
     if (rondo__graph_state_of(graph) != RONDO_GRAPH_READY || stream->device != graph->device ||

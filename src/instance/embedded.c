@@ -9,9 +9,8 @@ rondo_status rondo_plugin_entry_cpu(uint32_t abi, const rondo_host_api *host, co
 rondo_status rondo_plugin_entry_sim(uint32_t abi, const rondo_host_api *host, const rondo_plugin_api **out_api);
 rondo_status rondo_plugin_entry_ascend(uint32_t abi, const rondo_host_api *host, const rondo_plugin_api **out_api);
 
-const rondo__embedded_plugin rondo__embedded_plugins[] = {
-    {"ref", rondo_plugin_entry_ref},
-    {"cpu", rondo_plugin_entry_cpu},
-    {"sim", rondo_plugin_entry_sim},
-    {"ascend", rondo_plugin_entry_ascend},
-    {NULL, NULL}};
+const rondo__embedded_plugin rondo__embedded_plugins[] = {{"ref", rondo_plugin_entry_ref},
+                                                          {"cpu", rondo_plugin_entry_cpu},
+                                                          {"sim", rondo_plugin_entry_sim},
+                                                          {"ascend", rondo_plugin_entry_ascend},
+                                                          {NULL, NULL}};

@@ -13,8 +13,8 @@ rondo_status rondo__marks_init(rondo__marks *marks, const rondo_allocator *alloc
     memset(marks, 0, sizeof *marks);
     if (!count) return RONDO__FAIL(INVALID_ARGUMENT, MEMORY, "a segment of no parts");
     if (count > RONDO__MARKS_MAX) { /* no device has as much */
-        return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "a segment of %llu parts is more than %llu", (unsigned long long)count,
-                           (unsigned long long)RONDO__MARKS_MAX);
+        return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "a segment of %llu parts is more than %llu",
+                           (unsigned long long)count, (unsigned long long)RONDO__MARKS_MAX);
     }
     do {
         count = (count + 63u) / 64u;

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- fits */
 
-static bool execute_any_live(rondo_tree *tree, rondo_tree_lease *const *leases, uint32_t count) {
+RONDO__HOT static bool execute_any_live(rondo_tree *tree, rondo_tree_lease *const *leases, uint32_t count) {
     bool weak = (tree->host.flags & RONDO_TENSOR_HOST_WEAK) != 0;
     for (uint32_t i = 0; i < count; i++) {
         if (weak ? rondo__tree_live(tree, leases[i]) : rondo__lease_live(leases[i])) return true;
@@ -16,7 +16,7 @@ static bool execute_any_live(rondo_tree *tree, rondo_tree_lease *const *leases, 
     return false;
 }
 
-rondo_tree_reason rondo__tree_fits(const rondo__tree_call *call, const rondo__tree_node *node) {
+RONDO__HOT rondo_tree_reason rondo__tree_fits(const rondo__tree_call *call, const rondo__tree_node *node) {
     rondo_tree *tree = call->tree;
     const uint64_t *pointers = tree->pointers;
     for (uint32_t i = 0; i < node->fixed_count; i++) {
@@ -161,7 +161,7 @@ static rondo_status execute_launch(const rondo__tree_call *call, const rondo__tr
     return ops->replay(ops->user, node->graph, call->stream);
 }
 
-rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node, bool *out_done) {
+RONDO__HOT rondo_status rondo__tree_execute(rondo__tree_call *call, rondo__tree_node *node, bool *out_done) {
     rondo_tree *tree = call->tree;
     const rondo_tensor_host *host = &tree->host;
     rondo_status status = RONDO_OK;

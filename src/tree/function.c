@@ -10,7 +10,7 @@
 /* Sizes without a recording are forgotten when there are more. */
 #define RONDO__TREE_SIZES_MAX 4096u
 
-rondo__tree_function *rondo__tree_function_at(const rondo_tree *tree, uint32_t id) {
+RONDO__HOT rondo__tree_function *rondo__tree_function_at(const rondo_tree *tree, uint32_t id) {
     return id < tree->functions.count ? *RONDO__BUFFER_AT(&tree->functions, rondo__tree_function *, id) : NULL;
 }
 

@@ -94,17 +94,17 @@ void rondo__lease_group_orphan(rondo__lease_group *group) {
 
 /* ------------------------------------------------------------------------------------------ for storages */
 
-bool rondo_tree_lease_alive(const rondo_tree_lease *lease, uint64_t epoch) {
+RONDO__HOT bool rondo_tree_lease_alive(const rondo_tree_lease *lease, uint64_t epoch) {
     if (!lease) return false;
     uint64_t word = rondo__lease_word(lease);
     return rondo__lease_epoch(word) == epoch && (word & RONDO__LEASE_OWNER_MASK) != RONDO__LEASE_OVER;
 }
 
-void *rondo_tree_lease_storage(const rondo_tree_lease *lease) {
+RONDO__HOT void *rondo_tree_lease_storage(const rondo_tree_lease *lease) {
     return lease ? atomic_load_explicit(&lease->storage, memory_order_acquire) : NULL;
 }
 
-void rondo_tree_lease_set_storage(rondo_tree_lease *lease, void *storage) {
+RONDO__HOT void rondo_tree_lease_set_storage(rondo_tree_lease *lease, void *storage) {
     if (lease) atomic_store_explicit(&lease->storage, storage, memory_order_release);
 }
 
@@ -126,7 +126,7 @@ static bool lease_change(rondo_tree_lease *lease, uint64_t *word, uint64_t wante
 static void lease_release(rondo_tree_lease *lease, uint64_t epoch);
 
 /* Of a replay, and nobody else is there: the common case. */
-void rondo_tree_lease_release(rondo_tree_lease *lease, uint64_t epoch) {
+RONDO__HOT void rondo_tree_lease_release(rondo_tree_lease *lease, uint64_t epoch) {
     const uint64_t odd = RONDO__LEASE_OWNER_MASK | RONDO__LEASE_ORPHAN;
     if (!lease) return;
     uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
@@ -209,7 +209,7 @@ rondo_status rondo_tree_lease_check(const rondo_tree_lease *lease, uint64_t epoc
 
 /* ------------------------------------------------------------------------------------------------ for the tree */
 
-uint64_t rondo__lease_grant(rondo_tree_lease *lease, uint64_t owner) {
+RONDO__HOT uint64_t rondo__lease_grant(rondo_tree_lease *lease, uint64_t owner) {
     uint64_t word = rondo__lease_word(lease);
     for (;;) {
         uint64_t epoch = rondo__lease_epoch(word) + 1u;
@@ -229,7 +229,7 @@ void rondo__lease_revoke(rondo_tree_lease *lease) {
     while (!lease_change(lease, &word, (word & ~RONDO__LEASE_OWNER_MASK) - RONDO__LEASE_HELD)) continue;
 }
 
-bool rondo__lease_take(rondo_tree_lease *lease, uint32_t taker, uint64_t run) {
+RONDO__HOT bool rondo__lease_take(rondo_tree_lease *lease, uint32_t taker, uint64_t run) {
     uint64_t word = rondo__lease_word(lease);
     while ((word & RONDO__LEASE_OWNER_MASK) == RONDO__LEASE_REPLAY) {
         atomic_store_explicit(&lease->taker, taker, memory_order_relaxed);

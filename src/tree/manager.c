@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------------------------------------ lock */
 
-void rondo__tree_lock(rondo_tree *tree) {
+RONDO__HOT void rondo__tree_lock(rondo_tree *tree) {
     uint64_t nobody = 0, me = rondo__thread_id();
     if (rondo__alone()) {
         atomic_store_explicit(&tree->owner, me, memory_order_relaxed);
@@ -37,7 +37,7 @@ rondo_status rondo__tree_enter(rondo_tree *tree, const char *what) {
     return RONDO_OK;
 }
 
-void rondo__tree_unlock(rondo_tree *tree) {
+RONDO__HOT void rondo__tree_unlock(rondo_tree *tree) {
     if (rondo__alone()) {
         atomic_store_explicit(&tree->owner, 0u, memory_order_relaxed);
         return;

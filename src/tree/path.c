@@ -106,7 +106,7 @@ static void path_invalidate(rondo_tree *tree, rondo_tree_lease *lease, uint32_t 
     rondo__lease_finish(lease, weak, taker, tree->runs);
 }
 
-void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, void *stream) {
+RONDO__HOT void rondo__tree_end_path(rondo_tree *tree, const rondo__tree_function *taker, void *stream) {
     uint32_t taker_id = taker ? taker->id + 1u : 0;
     if (!tree->current) return;
     rondo__tree_trail_end(tree);

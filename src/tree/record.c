@@ -109,7 +109,8 @@ static rondo_status record_plan_input(recording *r, uint32_t index) {
     rondo_tree_lease *lease = rondo__tree_find_covering(tree, facts->pointer);
     if (lease) return record_plan_managed(r, index, lease);
     if (r->call->function->is_static[index]) {
-        node->fixed[node->fixed_count++] = (rondo__tree_fixed){facts->pointer, facts->storage, facts->storage_bytes, index, 0};
+        node->fixed[node->fixed_count++] =
+            (rondo__tree_fixed){facts->pointer, facts->storage, facts->storage_bytes, index, 0};
         return RONDO_OK;
     }
     rondo__tree_moving *moving = &node->moving[node->moving_count];

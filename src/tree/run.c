@@ -213,8 +213,8 @@ static rondo_status run_find(rondo__tree_call *call, uint32_t id) {
     return RONDO_OK;
 }
 
-rondo_status rondo_tree_run(rondo_tree *tree, uint32_t id, void *stream, void **inputs, uint32_t input_count,
-                            void **outputs, uint32_t output_count) {
+RONDO__HOT rondo_status rondo_tree_run(rondo_tree *tree, uint32_t id, void *stream, void **inputs, uint32_t input_count,
+                                       void **outputs, uint32_t output_count) {
     if (!tree || (input_count && !inputs) || (output_count && !outputs)) {
         return RONDO__FAIL(INVALID_ARGUMENT, TREE, "rondo_tree_run needs a tree, inputs and room for outputs");
     }

@@ -212,7 +212,7 @@ static void seal_close(rondo_tree *tree) {
     rondo__log_write(tree->log, RONDO_LOG_DEBUG, "trees: sealed a sequence of %u calls", seal->count);
 }
 
-void rondo__tree_trail_end(rondo_tree *tree) {
+RONDO__HOT void rondo__tree_trail_end(rondo_tree *tree) {
     rondo__tree_seal *seal = tree->seal;
     if (!seal) return;
     if (seal->sequence) {
@@ -254,7 +254,7 @@ rondo_status rondo_tree_flush(rondo_tree *tree) {
 
 /* Whether the step that the call is in is the one that the sequence expects: a new one at its beginning, else the same,
  * or one that the path feeds. Ends the path at the beginning. */
-static bool sealed_step(rondo__tree_call *call, const rondo__tree_node *node) {
+RONDO__HOT static bool sealed_step(rondo__tree_call *call, const rondo__tree_node *node) {
     rondo_tree *tree = call->tree;
     int64_t generation = tree->host.generation ? tree->host.generation(tree->host.user) : tree->generation;
     uint64_t marks = atomic_load_explicit(&tree->marks, memory_order_relaxed);
@@ -272,7 +272,7 @@ static bool sealed_step(rondo__tree_call *call, const rondo__tree_node *node) {
     return true;
 }
 
-rondo_status rondo__tree_run_sealed(rondo__tree_call *call, bool *out_done) {
+RONDO__HOT rondo_status rondo__tree_run_sealed(rondo__tree_call *call, bool *out_done) {
     rondo_tree *tree = call->tree;
     rondo__tree_seal *seal = tree->seal;
     *out_done = false;

@@ -23,7 +23,7 @@ struct rondo__tree_seal {
     uint32_t repeats;
     rondo__tree_sealed *sequence; /* null: not sealed */
     uint32_t count, position;
-    uint32_t waiting; /* launches owed: of the nodes before `position` */
+    uint32_t waiting;   /* launches owed: of the nodes before `position` */
     rondo__buffer held; /* void *: inputs of calls whose launches are owed, which read them then */
     void *waiting_stream;
 };

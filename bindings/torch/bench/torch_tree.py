@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call of a compiled function costs on the device, and how much of it is the graph manager's.
 
-    torch_tree.py [--json] [--n 1,10,50] [--rounds N]
+    torch_tree.py [--json] [--n 1,10,50] [--rounds N] [--instances N] [--no-training]
 
 For N inputs and N outputs of four numbers, and for a training step: eager, compiled without graphs, the floor (the same
 compiled function with a manager that does nothing but hand out the outputs of its first call), way 3 (Inductor's own trees,
 made device-neutral) and way 1 (Rondo's, in C), and way 1 sealed (rondo_torch.seal). Inputs are static (their addresses are
 marked as fixed) or copied (each call brings others than the one before); outputs are dropped before the next call, or held
-over it. A manager's own share is the call less the floor. All of it in one process, in turns, minima over the rounds. A
-training step's floor hands out gradients that it keeps, which autograd therefore copies: its shares tell little.
+over it. A manager's own share is the call less the floor. All of it in one process, in turns: the calls as minima over the
+rounds, the shares as medians of what a round's call took more than the same round's floor. Where objects and code come to
+lie in memory moves a call by several tenths of a us; so each kind is there --instances times, and the shares are the mean
+over them. A training step's floor hands out gradients that it keeps, which autograd therefore copies: its shares tell little.
 """
 import argparse
 import contextlib
 import json
+import statistics
 import sys
 import time
 
@@ -116,28 +119,36 @@ class Calls:
         self.held = self.function(*self.sets[self.turn % len(self.sets)])
 
 
-def measure(calls, held, rounds):
-    """Kind -> us, in turns."""
-    found = {}
-    for _ in range(rounds):
-        for kind, one in calls.items():
-            call = one.kept if held else one.dropped
-            call()
-            found[kind] = min(found.get(kind, float("inf")), best(call, 120, 1))
-            one.held = None
-    return found
+def measure(instances, held, rounds):
+    """Kind -> us, and kind -> us more than the floor; in turns."""
+    least, more = {}, {kind: [] for kind in MANAGED}
+    for calls in instances:
+        paired = {kind: [] for kind in MANAGED}
+        for _ in range(rounds):
+            now = {}
+            for kind, one in calls.items():
+                call = one.kept if held else one.dropped
+                call()
+                now[kind] = best(call, 60, 2)
+                least[kind] = min(least.get(kind, float("inf")), now[kind])
+                one.held = None
+            for kind, found in paired.items():
+                found.append(now[kind] - now["floor"])
+        for kind, found in paired.items():
+            more[kind].append(statistics.median(found))
+    return least, {kind: statistics.fmean(found) for kind, found in more.items()}
 
 
 KINDS = ("eager", "default", "floor", "way 3", "way 1", "sealed")
+MANAGED = ("way 3", "way 1")
 
 
-def calls_of(count, rounds):
+def calls_of(count, rounds, instances):
     rows = []
     for static in (True, False):
-        calls = {kind: Calls(kind, count, static) for kind in KINDS}
+        made = [{kind: Calls(kind, count, static) for kind in KINDS} for _ in range(instances)]
         for held in (False, True):
-            times = measure(calls, held, rounds)
-            shares = {kind: times[kind] - times["floor"] for kind in ("way 3", "way 1")}
+            times, shares = measure(made, held, rounds)
             rows.append({"n": count, "inputs": "static" if static else "copied", "outputs": "held" if held else "dropped",
                          "us": times, "share_us": shares})
     return rows
@@ -172,7 +183,7 @@ def training(rounds):
         for kind, step in steps.items():
             step()
             times[kind] = min(times.get(kind, float("inf")), best(step, 40, 1))
-    return {"us": times, "share_us": {kind: times[kind] - times["floor"] for kind in ("way 3", "way 1")}}
+    return {"us": times, "share_us": {kind: times[kind] - times["floor"] for kind in MANAGED}}
 
 
 # ------------------------------------------------------------------------------------------------------------- show
@@ -208,10 +219,11 @@ def main():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--n", default="1,10,50")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--instances", type=int, default=4)
     parser.add_argument("--no-training", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [row for count in arguments.n.split(",") for row in calls_of(int(count), arguments.rounds)]
+    rows = [row for count in arguments.n.split(",") for row in calls_of(int(count), arguments.rounds, arguments.instances)]
     step = None if arguments.no_training else training(arguments.rounds)
     if arguments.json:
         json.dump({"calls": rows, "training": step}, sys.stdout, indent=1)

@@ -49,7 +49,7 @@ const Entry* entry_of(Packed function, const char* kinds, const char* name) {
   return place.get();
 }
 
-int32_t run_packed(const void* context, const uint64_t* words) {
+RONDO_HOT int32_t run_packed(const void* context, const uint64_t* words) {
   const Entry* entry = static_cast<const Entry*>(context);
   int failed = entry->function(reinterpret_cast<const int64_t*>(words));
   if (!failed) return 0;

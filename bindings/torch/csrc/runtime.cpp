@@ -179,7 +179,7 @@ void set_device_unchecked(int index) noexcept {
   if (index >= 0 && index < kMaxDevices) t_current.device = index;
 }
 
-StreamId current_stream_id(int device) noexcept { return t_current.streams[static_cast<size_t>(device)]; }
+RONDO_HOT StreamId current_stream_id(int device) noexcept { return t_current.streams[static_cast<size_t>(device)]; }
 
 StreamId exchange_stream_id(int device, StreamId id) {
   (void)stream_of(device, id);
@@ -219,16 +219,16 @@ StreamId external_stream_id(int index, rondo_stream* stream) {
   return add_stream(device, stream, true);
 }
 
-rondo_stream* stream_of(int index, StreamId id) {
+RONDO_HOT rondo_stream* stream_of(int index, StreamId id) {
   Device& device = opened(index);
   TORCH_CHECK(id >= 0 && static_cast<size_t>(id) < device.count.load(std::memory_order_acquire), "rondo: device ", index,
               " has no stream ", id);
   return device.streams[static_cast<size_t>(id)].load(std::memory_order_relaxed);
 }
 
-rondo_stream* current_stream(int device) { return stream_of(device, current_stream_id(device)); }
+RONDO_HOT rondo_stream* current_stream(int device) { return stream_of(device, current_stream_id(device)); }
 
-bool capturing(rondo_stream* stream, uint64_t* id) {
+RONDO_HOT bool capturing(rondo_stream* stream, uint64_t* id) {
   rondo_capture_status status = RONDO_CAPTURE_STATUS_INIT;
   check(rondo_stream_capture_status(stream, &status));
   if (id) *id = status.id;

@@ -8,20 +8,16 @@
 #include "tree_host.hpp"
 
 namespace rondo_torch {
-namespace {
-
-void end_storage(void* context) {
+void end_claimed_storage(void* context) {
   auto* claim = static_cast<Claim*>(context);
   claim->end();
   claim->let_go();
 }
 
-}  // namespace
-
 void Claim::link() {
   std::lock_guard<std::mutex> lock(ledger->mutex);
   if (linked) return;
-  next = ledger->first;
+  next = ledger->first.load(std::memory_order_relaxed);
   if (next) next->previous = this;
   ledger->first = this;
   linked = true;
@@ -60,18 +56,13 @@ std::string Claim::message(const char* taker) const {
   return text;
 }
 
-Claim* claim_of(const c10::StorageImpl* storage) {
-  const c10::DataPtr& pointer = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
-  return pointer.get_deleter() == &end_storage ? static_cast<Claim*>(pointer.get_context()) : nullptr;
-}
-
 Claim* claim_storage(const c10::intrusive_ptr<c10::StorageImpl>& storage, void* pointer, c10::Device device,
                      const std::shared_ptr<Ledger>& ledger, rondo_tree_lease* lease, uint64_t epoch) {
   auto* claim = new Claim(c10::weak_intrusive_ptr<c10::StorageImpl>(storage));
   claim->lease = lease;
   claim->epoch = epoch;
   claim->ledger = ledger;
-  storage->_mutable_data_ptr_no_checks() = c10::DataPtr(pointer, claim, &end_storage, device);
+  storage->_mutable_data_ptr_no_checks() = c10::DataPtr(pointer, claim, &end_claimed_storage, device);
   rondo_tree_lease_set_storage(lease, claim);
   return claim;
 }

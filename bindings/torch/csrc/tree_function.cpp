@@ -8,6 +8,7 @@
 #include <torch/csrc/Exceptions.h>
 
 #include <atomic>
+#include <cstring>
 #include <unordered_set>
 #include <utility>
 
@@ -62,7 +63,7 @@ std::unordered_set<TreeFunction*>& all_functions() {
 PyObject* g_log_callback = nullptr;  // (level, text): writes PyTorch's logs, counts what is skipped
 
 // False: the callback has raised.
-bool write_lines() {
+[[gnu::cold]] bool write_lines() {
   if (!g_log_callback) {
     (void)take_tree_lines();
     return true;
@@ -127,11 +128,14 @@ void unbind(TreeFunction* self) {
   std::vector<Binding> all;
   all.swap(*self->bindings);
   self->last = 0;
-  for (Binding& binding : all) binding.manager->remove_function(binding.id);
+  for (Binding& binding : all) {
+    binding.manager->remove_function(binding.id);
+    if (binding.manager->calls) binding.manager->kept = binding.manager;
+  }
 }
 
 // Null: the thread is inside the tree, which takes no function now.
-Binding* bind(TreeFunction* self, uint64_t context) {
+[[gnu::cold]] Binding* bind(TreeFunction* self, uint64_t context) {
   for (size_t i = 0; i < self->bindings->size(); i++) {
     if ((*self->bindings)[i].context != context) continue;
     self->last = i;
@@ -149,13 +153,15 @@ Binding* bind(TreeFunction* self, uint64_t context) {
 
 // ---------------------------------------------------------------------------------------------------------- call
 
-// The references of the list's items, in `items`; the list is empty then.
-void take_inputs(PyObject* list, void** items, Py_ssize_t count) {
-  for (Py_ssize_t i = 0; i < count; i++) items[i] = Py_NewRef(PyList_GET_ITEM(list, i));
-  (void)PyList_SetSlice(list, 0, count, nullptr);
+// The references of the list's items move to `items`; the list is empty then, with the room that it had.
+RONDO_HOT void take_inputs(PyObject* list, void** items, Py_ssize_t count) {
+  TORCH_CHECK(PyList_GET_SIZE(list) == count, "the list of inputs has changed while a call waited for its turn");
+  if (!count) return;
+  std::memcpy(items, reinterpret_cast<PyListObject*>(list)->ob_item, static_cast<size_t>(count) * sizeof *items);
+  Py_SET_SIZE(list, 0);
 }
 
-PyObject* raise_failure(Host* host, rondo_status status) {
+[[gnu::cold]] PyObject* raise_failure(Host* host, rondo_status status) {
   if (host->failure) {
     rondo_status_release(status);
     PyObject* value = std::exchange(host->failure, nullptr);
@@ -173,7 +179,7 @@ PyObject* raise_failure(Host* host, rondo_status status) {
 }
 
 // A plain call; of the first the number of outputs is learnt.
-PyObject* call_directly(TreeFunction* self, PyObject* list) {
+[[gnu::cold]] PyObject* call_directly(TreeFunction* self, PyObject* list) {
   PyObject* result = PyObject_CallOneArg(self->spec->callable, list);
   if (!result) return nullptr;
   (void)PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr);
@@ -188,8 +194,8 @@ void release_all(void** items, Py_ssize_t count) {
 }
 
 // The caller's own capture takes the kernels themselves: it has no use for a graph's memory.
-bool in_capture_of_user(Manager& manager) {
-  return !manager.adapter && !manager.lock.mine() && capturing(current_stream(manager.device));
+RONDO_HOT bool in_capture_of_user(Manager& manager, rondo_stream* current) {
+  return current && !manager.lock.mine() && capturing(current);
 }
 
 constexpr Py_ssize_t kFew = 64;
@@ -201,10 +207,11 @@ struct Room {
   std::vector<void*> many;
 };
 
-PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
+// `current`: the device's current stream; null with another package's.
+RONDO_HOT PyObject* run(TreeFunction* self, Binding& binding, PyObject* list, rondo_stream* current) {
   Py_ssize_t input_count = PyList_GET_SIZE(list), output_count = self->spec->outputs;
-  std::shared_ptr<Manager> keep = binding.manager;  // a call may reset all trees
-  Manager& manager = *keep;
+  Manager& manager = *binding.manager;
+  Calling calling(manager);
   Host* host = manager.host;
   Room inputs(input_count), outputs(output_count);
   uint32_t id = binding.id;
@@ -222,7 +229,7 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
       host->taker_number = self->spec->number;
     }
     PyObject* foreign = self->spec->adapter ? foreign_stream(self->spec->adapter) : nullptr;
-    void* stream = foreign ? static_cast<void*>(foreign) : current_stream(manager.device);
+    void* stream = foreign ? static_cast<void*>(foreign) : current;
     take_inputs(list, inputs.data(), input_count);
     status = rondo_tree_run(manager.tree, id, stream, inputs.data(), static_cast<uint32_t>(input_count), outputs.data(),
                             static_cast<uint32_t>(output_count));
@@ -261,8 +268,22 @@ PyObject* run(TreeFunction* self, Binding& binding, PyObject* list) {
   return results;
 }
 
-PyObject* call(PyObject* of, PyObject* const* arguments, size_t flags, PyObject* names) {
-  HANDLE_TH_ERRORS
+// The results, or null where writing the lines has raised.
+[[gnu::cold]] PyObject* after_lines(PyObject* results) {
+  // An exception that is already on its way stays the one that is raised.
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  bool good = write_lines();
+  if (!results) {
+    if (!good) PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  } else if (!good) {
+    Py_CLEAR(results);
+  }
+  return results;
+}
+
+RONDO_HOT PyObject* call_unguarded(PyObject* of, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* self = reinterpret_cast<TreeFunction*>(of);
   if (PyVectorcall_NARGS(flags) != 1 || (names && PyTuple_GET_SIZE(names)) || !PyList_Check(arguments[0])) {
     PyErr_SetString(PyExc_TypeError, "a compiled function is called with the list of its inputs, which it empties");
@@ -282,22 +303,26 @@ PyObject* call(PyObject* of, PyObject* const* arguments, size_t flags, PyObject*
     binding = bind(self, context);
     if (!binding) return call_directly(self, list);
   }
-  if (in_capture_of_user(*binding->manager)) return call_directly(self, list);
-  PyObject* results = run(self, *binding, list);
-  if (tree_lines_waiting()) {
-    // An exception that is already on its way stays the one that is raised.
-    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
-    bool good = write_lines();
-    if (!results) {
-      if (!good) PyErr_Clear();
-      PyErr_Restore(type, value, trace);
-    } else if (!good) {
-      Py_CLEAR(results);
-    }
-  }
-  return results;
+  rondo_stream* current = self->spec->adapter ? nullptr : current_stream(binding->manager->device);
+  if (in_capture_of_user(*binding->manager, current)) return call_directly(self, list);
+  PyObject* results = run(self, *binding, list, current);
+  return tree_lines_waiting() ? after_lines(results) : results;
+}
+
+// What is being thrown, as Python's exception.
+[[gnu::cold]] PyObject* raise_thrown() {
+  HANDLE_TH_ERRORS
+  throw;
   END_HANDLE_TH_ERRORS
+}
+
+// Without the macro's handler of warnings, which nothing needs here: a model has its own.
+RONDO_HOT PyObject* call(PyObject* of, PyObject* const* arguments, size_t flags, PyObject* names) {
+  try {
+    return call_unguarded(of, arguments, flags, names);
+  } catch (...) {
+    return raise_thrown();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------- type

@@ -22,7 +22,7 @@ namespace rondo_torch {
 
 // ---------------------------------------------------------------------------------------------------------- lock
 
-uint64_t TreeLock::self() {
+RONDO_HOT uint64_t TreeLock::self() {
   static std::atomic<uint64_t> next{1};
   thread_local uint64_t mine = next.fetch_add(1);
   return mine;
@@ -34,7 +34,7 @@ bool TreeLock::try_acquire() {
   return true;
 }
 
-bool TreeLock::acquire() {
+RONDO_HOT bool TreeLock::acquire() {
   if (mine()) return false;
   if (!mutex_.try_lock()) {
     // Who is inside may wait for the interpreter.
@@ -45,7 +45,7 @@ bool TreeLock::acquire() {
   return true;
 }
 
-void TreeLock::release() {
+RONDO_HOT void TreeLock::release() {
   owner_.store(0, std::memory_order_relaxed);
   mutex_.unlock();
 }
@@ -68,12 +68,6 @@ rondo_status status_of_exception() noexcept {
   } catch (...) {
     return rondo_status_make(RONDO_CODE_INTERNAL, RONDO_LAYER_TREE, "an unknown exception");
   }
-}
-
-const at::Tensor* tensor_of(void* object) {
-  auto* python = static_cast<PyObject*>(object);
-  if (!python || !(THPVariable_CheckExact(python) || THPVariable_Check(python))) return nullptr;
-  return &THPVariable_Unpack(python);
 }
 
 namespace {
@@ -133,7 +127,7 @@ inline bool facts_of_tensor(const c10::TensorImpl* tensor, uint64_t* pointer, ui
 
 }  // namespace
 
-bool host_facts(void*, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words) {
+RONDO_HOT bool host_facts(void*, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words) {
   bool good = true;
   try {
     for (uint32_t i = 0; i < count; i++) {
@@ -212,7 +206,7 @@ rondo_status host_describe(void* user, void* object, rondo_tensor_facts* out_fac
 void* host_retain(void* user, void* tensor) { return Py_XNewRef(static_cast<PyObject*>(tensor)); }
 
 // An output that is only kept to be handed out again is over with its last reference outside.
-void host_release(void* user, void** tensors, uint32_t count) {
+RONDO_HOT void host_release(void* user, void** tensors, uint32_t count) {
   Host* host = host_of(user);
   bool last = false;  // of one that may be an output, or hold one
   for (uint32_t i = 0; i < count; i++) {

@@ -27,7 +27,7 @@ struct Claim;
 // Claims of storages that nobody keeps for a tree; who looks for those whose memory was taken finds them here.
 struct Ledger {
   std::mutex mutex;
-  Claim* first = nullptr;
+  std::atomic<Claim*> first{nullptr};  // changes under the lock
 };
 
 // Where an output comes from, for messages.
@@ -59,8 +59,12 @@ struct Claim {
   std::string message(const char* taker) const;
 };
 
+void end_claimed_storage(void* claim);  // what a claimed storage's memory is let go with
 // The claim behind the storage; null when its memory is no tree's.
-Claim* claim_of(const c10::StorageImpl* storage);
+inline Claim* claim_of(const c10::StorageImpl* storage) {
+  const c10::DataPtr& pointer = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
+  return pointer.get_deleter() == &end_claimed_storage ? static_cast<Claim*>(pointer.get_context()) : nullptr;
+}
 // The storage's memory is the lease's from now on. Nobody keeps the claim but the storage.
 Claim* claim_storage(const c10::intrusive_ptr<c10::StorageImpl>& storage, void* pointer, c10::Device device,
                      const std::shared_ptr<Ledger>& ledger, rondo_tree_lease* lease, uint64_t epoch);
@@ -144,6 +148,8 @@ struct Host {
   void sweep();
   // Outputs that are alive and whose memory was taken fail from now on.
   void poison(size_t first_cached);
+  [[gnu::noinline]] void poison_others();
+  [[gnu::noinline]] void poison_with_text(Cached& cached);
   // Nothing is handed out again: storages belong to those who hold them.
   void forget_outputs();
   bool dead(Cached& cached);
@@ -152,15 +158,20 @@ struct Host {
   std::shared_ptr<const Origin> origin_of(const void* tensor) const;
 
   rondo_status fresh(const rondo_tree_output& output, bool inference, void** out_tensor);
+  [[gnu::noinline]] rondo_status make_fresh(const rondo_tree_output& output, void** out_tensor);
   rondo_status view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor);
   rondo_status make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
                            uint32_t index);
 };
 
-rondo_status fail(rondo_code code, const std::string& text);
+[[gnu::cold]] rondo_status fail(rondo_code code, const std::string& text);
 // What is being thrown, as a status: only inside a catch.
 rondo_status status_of_exception() noexcept;
-const at::Tensor* tensor_of(void* object);
+inline const at::Tensor* tensor_of(void* object) {
+  auto* python = static_cast<PyObject*>(object);
+  if (!python || !(THPVariable_CheckExact(python) || THPVariable_Check(python))) return nullptr;
+  return &THPVariable_Unpack(python);
+}
 
 bool host_facts(void* user, void* const* tensors, uint32_t count, uint64_t* pointers, uint64_t* words);
 

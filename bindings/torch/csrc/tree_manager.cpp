@@ -24,7 +24,7 @@ thread_local uint64_t t_context = 0;
 std::atomic<uint64_t> g_generation{0};
 thread_local uint64_t t_generation = 0;
 
-uint64_t own_context() {
+RONDO_HOT uint64_t own_context() {
   uint64_t generation = g_generation.load(std::memory_order_relaxed);
   if (t_context && t_generation == generation) return t_context;
   t_context = g_next_context.fetch_add(1);
@@ -53,7 +53,7 @@ Lines& lines() {
 
 }  // namespace
 
-uint64_t current_context() {
+RONDO_HOT uint64_t current_context() {
   if (torch::autograd::get_current_graph_task_id() == -1) return own_context();
   if (!at::impl::ThreadLocalPythonObjects::contains(kContext)) return own_context();
   const auto& of_caller = at::impl::ThreadLocalPythonObjects::get(kContext);
@@ -113,7 +113,7 @@ void Manager::remove_function(uint32_t id) {
   lock.release();
 }
 
-void Manager::bury() {
+RONDO_HOT void Manager::bury() {
   while (!dead_functions.empty()) {
     uint32_t id = dead_functions.back();
     dead_functions.pop_back();

@@ -46,6 +46,8 @@ struct Manager {
   Host* host = nullptr;  // the tree's
   rondo_tree* tree = nullptr;
   std::vector<uint32_t> dead_functions;  // to be removed by who leaves the tree next
+  uint32_t calls = 0;                    // that are inside; under the interpreter's lock, as the next
+  std::shared_ptr<Manager> kept;         // itself, once nobody else has it in the middle of a call
 
   void remove_function(uint32_t id);
   void bury();
@@ -67,6 +69,22 @@ class Inside {
  private:
   Manager& manager_;
   bool outer_;
+};
+
+// A call may reset all trees: its own outlives it. A count under the interpreter's lock, where a shared pointer's are locked
+// instructions.
+class Calling {
+ public:
+  explicit Calling(Manager& manager) : manager_(manager) { manager_.calls++; }
+  ~Calling() {
+    if (--manager_.calls || !manager_.kept) return;
+    std::shared_ptr<Manager> last = std::move(manager_.kept);
+  }
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+
+ private:
+  Manager& manager_;
 };
 
 std::shared_ptr<Manager> manager_for(c10::Device where, PyObject* adapter, uint64_t context, const TreeChoices& choices);

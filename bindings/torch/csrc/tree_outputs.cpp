@@ -92,6 +92,10 @@ c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
 
 constexpr size_t kLine = 64;  // bytes that a processor fetches at once
 
+void prefetch(const void* of, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(static_cast<const char*>(of) + at);
+}
+
 }  // namespace
 
 // ------------------------------------------------------------------------------------------------------ liveness
@@ -122,17 +126,23 @@ void Host::strike(const Cached& cached) {
   }
 }
 
+namespace {
+[[gnu::noinline]] void clear_gradient(THPVariable* variable, c10::TensorImpl* tensor) {
+  tensor->set_autograd_meta(nullptr);
+  Py_CLEAR(variable->backward_hooks);
+  Py_CLEAR(variable->post_accumulate_grad_hooks);
+}
+}  // namespace
+
 // Also: whether the object cannot be handed out again, and is dropped for that.
-bool Host::dead(Cached& cached) {
+RONDO_HOT bool Host::dead(Cached& cached) {
   if (!unreachable(cached)) return false;
   auto* variable = reinterpret_cast<THPVariable*>(cached.object);
   c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
   // Its gradient's graph may be what holds its storage, or those of other outputs.
   if (tensor->autograd_meta() || variable->backward_hooks || variable->post_accumulate_grad_hooks) {
     let_go = true;
-    tensor->set_autograd_meta(nullptr);
-    Py_CLEAR(variable->backward_hooks);
-    Py_CLEAR(variable->post_accumulate_grad_hooks);
+    clear_gradient(variable, tensor);
     if (!cached.object) return true;  // what was cleared may have run anything
     if (!unreachable(cached)) return false;
   }
@@ -146,23 +156,24 @@ bool Host::dead(Cached& cached) {
   return true;
 }
 
-void Host::sweep() {
-  // Four places each, far from one another: waiting for all of them at once costs as much as for one.
+RONDO_HOT void Host::sweep() {
+  // Five places each of what may be dead, far from one another: waiting for all at once costs as much as for one.
+  for (const Cached* cached : out) __builtin_prefetch(cached->object);
   for (const Cached* cached : out) {
-    __builtin_prefetch(cached->object);
-    for (size_t at = 0; at < sizeof(c10::TensorImpl); at += kLine) {
-      __builtin_prefetch(reinterpret_cast<const char*>(cached->tensor) + at);
-    }
-    __builtin_prefetch(cached->storage);
-    __builtin_prefetch(reinterpret_cast<const char*>(cached->storage) + kLine);
-    __builtin_prefetch(cached->claim);
+    if (!cached->object || Py_REFCNT(cached->object) != 1) continue;
+    prefetch(cached->tensor, sizeof(c10::TensorImpl));
+    prefetch(cached->storage, 2 * kLine);
+    prefetch(cached->claim, kLine);
+    prefetch(&cached->kept->sizes, 2 * kLine);
   }
   bool again = !out.empty();
   while (again) {
     let_go = false;
     for (size_t i = 0; i < out.size();) {
       Cached* cached = out[i];
-      if (!cached->object || dead(*cached)) {
+      if (cached->object && Py_REFCNT(cached->object) != 1) {
+        i++;
+      } else if (!cached->object || dead(*cached)) {
         cached->out = false;
         // What runs at the end of others may have made the list shorter.
         for (size_t k = i < out.size() && out[i] == cached ? i : 0; k < out.size(); k++) {
@@ -187,9 +198,12 @@ void Host::forget_outputs() {
   for (Cached* cached : all) drop(*cached);
 }
 
-void Host::poison(size_t first_cached) {
-  std::vector<c10::intrusive_ptr<c10::StorageImpl>> taken;
-  std::vector<std::string> messages;
+void Host::poison_with_text(Cached& cached) {
+  cached.storage->release_data_and_set_meta_custom_data_ptr_error_msg_(cached.claim->message(taker));
+  cached.text_taker = taker_number;
+}
+
+RONDO_HOT void Host::poison(size_t first_cached) {
   for (size_t i = 0; i < first_cached && i < out.size(); i++) {
     Cached& cached = *out[i];
     if (!cached.object || cached.poisoned || !cached.claim->stale()) continue;
@@ -199,12 +213,17 @@ void Host::poison(size_t first_cached) {
       set_failing(*cached.storage, true);
       continue;
     }
-    cached.storage->release_data_and_set_meta_custom_data_ptr_error_msg_(cached.claim->message(taker));
-    cached.text_taker = taker_number;
+    poison_with_text(cached);
   }
+  if (ledger->first.load(std::memory_order_relaxed)) poison_others();
+}
+
+void Host::poison_others() {
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> taken;
+  std::vector<std::string> messages;
   {
     std::lock_guard<std::mutex> lock(ledger->mutex);
-    for (Claim* claim = ledger->first; claim;) {
+    for (Claim* claim = ledger->first.load(std::memory_order_relaxed); claim;) {
       Claim* next = claim->next;
       if (claim->stale()) {
         auto storage = claim->storage.lock();
@@ -228,7 +247,7 @@ void Host::poison(size_t first_cached) {
 
 // ---------------------------------------------------------------------------------------------------------- make
 
-rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void** out_tensor) {
+RONDO_HOT rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void** out_tensor) {
   auto* kept = static_cast<Kept*>(output.metadata);
   for (unsigned k = 0; k < 2 && !output.shared; k++) {
     Cached& cached = kept->slots[(kept->last + k) % 2];
@@ -246,6 +265,11 @@ rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void**
     *out_tensor = cached.object;
     return RONDO_OK;
   }
+  return make_fresh(output, out_tensor);
+}
+
+rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor) {
+  auto* kept = static_cast<Kept*>(output.metadata);
   auto storage = empty_storage(device, rondo_tree_lease_bytes(output.lease));
   auto* pointer = reinterpret_cast<void*>(rondo_tree_lease_pointer(output.lease));
   Claim* claim = claim_storage(storage, pointer, device_at(device), ledger, output.lease, output.epoch);
@@ -295,7 +319,7 @@ rondo_status Host::view(const rondo_tree_output& output, c10::Storage storage, i
   return RONDO_OK;
 }
 
-rondo_status Host::make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
+RONDO_HOT rondo_status Host::make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
                                uint32_t index) {
   auto* kept = static_cast<Kept*>(output.metadata);
   switch (output.kind) {
@@ -325,7 +349,7 @@ rondo_status Host::make_output(const rondo_tree_output& output, bool inference, 
   }
 }
 
-rondo_status host_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
+RONDO_HOT rondo_status host_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,
                                void** out_tensors) {
   auto* host = static_cast<Host*>(user);
   bool inference = c10::InferenceMode::is_enabled();

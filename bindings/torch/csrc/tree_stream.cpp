@@ -66,7 +66,7 @@ PyObject *g_generation_name = nullptr, *g_counter_name = nullptr;
 
 // Of a class; what it has itself is in its dictionary, and is found there in a tenth of the time: the class changes at every
 // call, so that the interpreter's own cache of it never serves.
-int64_t number_of(PyObject* owner, PyObject* name) {
+RONDO_HOT int64_t number_of(PyObject* owner, PyObject* name) {
   PyObject* itself = PyType_Check(owner) ? reinterpret_cast<PyTypeObject*>(owner)->tp_dict : nullptr;
   PyObject* value = itself ? Py_XNewRef(PyDict_GetItemWithError(itself, name)) : nullptr;
   if (!value && !PyErr_Occurred()) value = PyObject_GetAttr(owner, name);
@@ -103,7 +103,7 @@ void return_tree_stream(int index, rondo_stream* stream) {
   of.known.erase(found);
 }
 
-int64_t tree_generation() {
+RONDO_HOT int64_t tree_generation() {
   if (!g_marks) return 0;
   int64_t marks = number_of(g_marks, g_counter_name);
   // Both only grow, and so their sum is another number after either has.
