@@ -298,8 +298,13 @@ static aclError event_synchronize(aclrtEvent handle, int32_t timeout) {
     struct timespec deadline;
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(event_ask(handle, &event));
+    sim_record *mark = event->latest;
+    bool behind = mark && sim_self()->inside && mark->stream == sim_self()->inside && event->kind != SIM_EVENT_FLAG;
+    if (behind && !sim_event_reached(event, mark))
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the event is recorded behind the function that makes this call: "
+                                                    "waiting for it would never end");
     if (timeout > 0) sim_deadline(timeout, &deadline);
-    sim_record *mark = sim_record_hold(event->latest);
+    (void)sim_record_hold(mark);
     event->users++; /* it may be destroyed meanwhile */
     bool in_time = true;
     while (in_time && mark && !sim_event_reached(event, mark))

@@ -221,9 +221,10 @@ static void test_memory_goes_under_a_graph_that_waits(rondo_test *t) {
 typedef struct inside {
     aclrtContext context;
     aclrtStream s;
+    aclrtEvent before, behind; /* recorded on it */
     aclmdlRI graph;
     void *cell;
-    aclError errors[10];
+    aclError errors[12];
 } inside;
 
 static void call_from_inside(void *argument) {
@@ -240,11 +241,13 @@ static void call_from_inside(void *argument) {
     n->errors[i++] = aclrtFreeWithDevSync(n->cell);
     n->errors[i++] = aclrtMemcpyAsync(pageable, 8, n->cell, 8, ACL_MEMCPY_DEVICE_TO_HOST, n->s);
     n->errors[i++] = aclmdlRIExecute(n->graph, -1);
+    n->errors[i++] = aclrtSynchronizeEvent(n->before);
+    n->errors[i++] = aclrtSynchronizeEvent(n->behind);
 }
 
 static void check_inside(rondo_test *t, inside *n, const char *where, aclError execute) {
-    for (int i = 0; i < 10; i++) {
-        aclError want = i == 0 ? 0 : i == 9 ? execute : 107000;
+    for (int i = 0; i < 12; i++) {
+        aclError want = i == 0 || i == 10 ? 0 : i == 9 ? execute : 107000;
         if (n->errors[i] != want)
             rondo_test_fail(t, __FILE__, __LINE__, "%s, call %d: %d, not %d", where, i, n->errors[i], want);
         n->errors[i] = -1;
@@ -266,31 +269,46 @@ static void *take_report(void *argument) {
 /* What waits for its stream can wait for ever, if the stream waits for it. It is refused, and the stream goes on. */
 static void test_functions_and_their_own_stream(rondo_test *t) {
     A_OPEN(t);
-    inside n = {.s = acl_stream(t), .cell = acl_cell(t, 0)};
+    inside n = {.s = acl_stream(t), .before = acl_event(t), .behind = acl_event(t), .cell = acl_cell(t, 0)};
+    aclrtStream u = acl_stream(t);
+    aclrtEvent flag = NULL;
     pthread_t thread;
     aclError taken = -1;
     A_OK(t, aclrtGetCurrentContext(&n.context));
     n.graph = graph_of_one(t, n.s, n.cell);
+    A_OK(t, aclrtRecordEvent(n.before, n.s));
+    flag = hold(t, n.s);
     A_OK(t, aclrtLaunchHostFunc(n.s, call_from_inside, &n));
+    A_OK(t, aclrtRecordEvent(n.behind, n.s));
+    A_OK(t, aclrtRecordEvent(flag, u));
     A_OK(t, aclrtSynchronizeStream(n.s));
     check_inside(t, &n, "a function of the host", 0);
     T_EQ(t, acl_read(t, n.cell), 1);
     aclrtStream own = n.s;
     A_OK(t, aclrtCtxGetCurrentDefaultStream(&n.s));
+    flag = hold(t, NULL);
     A_OK(t, aclrtLaunchHostFunc(NULL, call_from_inside, &n));
+    A_OK(t, aclrtRecordEvent(n.behind, NULL));
+    A_OK(t, aclrtRecordEvent(flag, u));
     A_OK(t, aclrtSynchronizeStream(NULL));
     check_inside(t, &n, "a function of the host on the default stream", 107000);
     n.s = own;
     T_EQ(t, pthread_create(&thread, NULL, take_report, &taken), 0);
     A_OK(t, aclrtSubscribeReport((uint64_t)thread, n.s));
+    flag = hold(t, n.s);
     A_OK(t, aclrtLaunchCallback(call_from_inside, &n, ACL_CALLBACK_BLOCK, n.s));
+    A_OK(t, aclrtRecordEvent(n.behind, n.s));
+    A_OK(t, aclrtRecordEvent(flag, u));
     A_OK(t, aclrtSynchronizeStream(n.s));
     T_EQ(t, pthread_join(thread, NULL), 0);
     A_OK(t, taken);
     check_inside(t, &n, "a callback that blocks", 0);
     exception_inside = &n;
     A_OK(t, aclrtExceptionInfoCallbackRegister(exception));
+    flag = hold(t, n.s);
     A_OK(t, acl_launch(acl_function(t, "break"), n.s, NULL, 0));
+    A_OK(t, aclrtRecordEvent(n.behind, n.s));
+    A_OK(t, aclrtRecordEvent(flag, u));
     A_IS(t, aclrtSynchronizeStream(n.s), 507015);
     A_OK(t, aclrtExceptionInfoCallbackUnregister(exception));
     check_inside(t, &n, "the function of exceptions", 0);
