@@ -39,7 +39,8 @@ typedef struct aclsim_kernel {
 typedef struct aclsim_image {
     char magic[16]; /* ACLSIM_MAGIC */
     uint64_t count;
-    const aclsim_kernel *kernels; /* they and their names stay until the binary is unloaded */
+    /* They and their names stay until the binary is unloaded, their code until what runs of it has ended. */
+    const aclsim_kernel *kernels;
 } aclsim_image;
 
 #define ACLSIM_CONTROL "acl_simulator_control"
