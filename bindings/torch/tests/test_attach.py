@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another vendor's device attached to Rondo's trees: a second device, which uses nothing of Rondo, in this process."""
 import os
-import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -15,6 +14,7 @@ if WANTED == "sim":
     second_device.leave_out("no device of Rondo's is used here: one run is enough")
 second = second_device.load()
 
+import forks  # noqa: E402
 import torch  # noqa: E402
 
 import rondo_torch  # noqa: E402
@@ -258,12 +258,10 @@ class Page(unittest.TestCase):
         self.assertGreaterEqual(len(found), 2)
         path = os.pathsep.join([os.path.dirname(os.path.dirname(second.__file__)), *filter(None, sys.path)])
         environment = dict(os.environ, PYTHONPATH=path, RONDO_TORCH_DEVICE="none")
-        running = [subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                    text=True, env=environment) for text in found]
-        for number, process in enumerate(running):
+        for number, text in enumerate(found):
             with self.subTest(block=number):
-                said = process.communicate()[0]
-                self.assertEqual(process.returncode, 0, said)
+                done = forks.python(["-c", text], environment)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

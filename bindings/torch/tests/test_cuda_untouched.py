@@ -4,10 +4,10 @@ without the plugin, with it, and with way 3; and importing the plugin changes no
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 import textwrap
 import unittest
+
+import forks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(importlib.util.find_spec("rondo_torch").origin)
@@ -16,8 +16,7 @@ PATH = os.pathsep.join([HERE, os.path.dirname(PACKAGE), os.environ.get("PYTHONPA
 
 def program(*arguments):
     """What a process prints that has PyTorch without the plugin, until it imports it."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False,
-                          env=dict(os.environ, TORCH_DEVICE_BACKEND_AUTOLOAD="0", PYTHONPATH=PATH))
+    done = forks.python(arguments, dict(os.environ, TORCH_DEVICE_BACKEND_AUTOLOAD="0", PYTHONPATH=PATH))
     if done.returncode:
         raise AssertionError(done.stderr[-3000:])
     return done.stdout

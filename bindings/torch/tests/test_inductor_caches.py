@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inductor's caches over processes: what one compiled another finds, and a plugin of another version does not."""
 import os
-import subprocess
-import sys
 import time
 import unittest
 
+import forks
 from torch._inductor.codegen.common import custom_backend_passes
 
 from rondo_torch import _C, inductor
@@ -37,8 +36,7 @@ for sources in sys.argv[3:]:
 
 
 def run(number, what, *sources):
-    command = [sys.executable, "-c", SCRIPT, str(number), what, *sources]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forks.python(["-c", SCRIPT, str(number), what, *sources])
     if done.returncode:
         raise AssertionError(done.stderr)
     return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]

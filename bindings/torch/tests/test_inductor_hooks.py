@@ -4,13 +4,13 @@ import contextlib
 import ctypes
 import importlib.machinery
 import os
-import subprocess
 import sys
 import textwrap
 import types
 import unittest
 from unittest import mock
 
+import forks
 import torch
 from torch._inductor import config as inductor_config
 from torch._inductor.codecache import PyCodeCache
@@ -126,8 +126,7 @@ class Moved(unittest.TestCase):
             except Exception as error:
                 print(error)
         """
-        command = [sys.executable, "-c", textwrap.dedent(script)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = forks.python(["-c", textwrap.dedent(script)])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("[3.0, 3.0, 3.0, 3.0]", done.stdout)
         self.assertRegex(done.stdout, "torch.compile is off for this device.*inductor.import: .*inductor.codegen")

@@ -4,24 +4,28 @@
 On one core, the thread in which PyTorch runs a device's backward often still holds objects of Python's at the end.
 """
 import os
-import subprocess
-import sys
 import unittest
 
+import forks
 from rondo_torch import _C
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/torch/train.py")
+PROGRAM_ON_ONE_CORE = """
+import os, runpy, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 RUNS = 100 if os.environ.get("RONDO_TORCH_LONG") else 5
 
 
 @unittest.skipIf(_C.backend() != "cpu", "how a process ends does not depend on the backend")
 class Ends(unittest.TestCase):
     def again(self, way, trees, runs):
-        core = min(os.sched_getaffinity(0))
+        program = ["-c", PROGRAM_ON_ONE_CORE, PROGRAM, "--one", way]
         environment = dict(os.environ, RONDO_TORCH_TREES=trees)
         for number in range(runs):
-            done = subprocess.run([sys.executable, PROGRAM, "--one", way], env=environment, capture_output=True,
-                                  text=True, check=False, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+            done = forks.python(program, environment)
             self.assertEqual(done.returncode, 0, f"run {number} of {way}: {done.stderr}")
 
     def test_trees(self):
@@ -33,7 +37,7 @@ class Ends(unittest.TestCase):
         self.again("upstream", "upstream", RUNS)
 
     def test_the_demonstration_says_what_is_wrong(self):
-        done = subprocess.run([sys.executable, PROGRAM, "sideways"], capture_output=True, text=True, check=False)
+        done = forks.python([PROGRAM, "sideways"])
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no way sideways; there are eager, default, upstream, rondo", done.stderr)
 

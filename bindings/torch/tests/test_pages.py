@@ -3,9 +3,9 @@
 needs another package's device (test_attach.py)."""
 import os
 import re
-import subprocess
-import sys
 import unittest
+
+import forks
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PAGES = ("README.md", "docs/pytorch.md", "docs/variants.md")
@@ -25,8 +25,7 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             for index, text in enumerate(blocks(page)):
                 with self.subTest(page=page, block=index):
-                    done = subprocess.run([sys.executable, "-c", "import rondo_torch\n" + text], capture_output=True,
-                                          text=True, check=False)
+                    done = forks.python(["-c", "import rondo_torch\n" + text])
                     self.assertEqual(done.returncode, 0, done.stderr)
                     ran += 1
         self.assertGreaterEqual(ran, 4)

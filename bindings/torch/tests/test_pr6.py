@@ -7,8 +7,6 @@ simulated libascendcl; what it captures with is NPUGraphImpl, or a graph of its 
 """
 import contextlib
 import os
-import subprocess
-import sys
 import threading
 import unittest
 
@@ -22,6 +20,7 @@ elif OTHER == "npu":
 
     npu_device.load()
 
+import forks  # noqa: E402
 import torch  # noqa: E402
 
 import rondo_torch.interface  # noqa: E402
@@ -298,8 +297,7 @@ class OnAnotherPackagesDevice(unittest.TestCase):
         if os.environ.get("RONDO_TORCH_DEVICE") == "sim":
             self.skipTest("no device of Rondo's is used there: one run is enough")
         here = os.path.abspath(__file__)
-        done = subprocess.run([sys.executable, here], capture_output=True, text=True, check=False,
-                              env=dict(os.environ, RONDO_TEST_OTHER=other, TORCH_DEVICE_BACKEND_AUTOLOAD="0"))
+        done = forks.python([here], dict(os.environ, RONDO_TEST_OTHER=other, TORCH_DEVICE_BACKEND_AUTOLOAD="0"))
         text = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, text[-4000:])
         if "OK (skipped=1)" in text and "Ran 1 test" in text:

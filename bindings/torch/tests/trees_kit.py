@@ -19,6 +19,8 @@ from rondo_torch import _C, trees
 DEVICE = "rondo"
 rondo_torch.inductor.install()
 torch.set_num_threads(1)
+gc.collect()
+gc.freeze()  # what was imported is not looked at again and again
 
 # Inductor with graphs, and every operator called by its name.
 GRAPHS = {"triton.cudagraphs": True, "fallback_by_default": True}
