@@ -173,8 +173,10 @@ typedef struct rondo_graph_table {
     uint32_t struct_size;
     uint32_t reserved;
     rondo_status (*capture_begin)(void *stream, rondo_capture_mode mode);
+    /* Whatever it answers, the stream is not captured any more. */
     rondo_status (*capture_end)(void *stream, void **out_graph);
     rondo_status (*instantiate)(void *device, void *graph, void **out_executable); /* (optional: graph is executable) */
+    /* UNSUPPORTED, OUT_OF_RANGE and OUT_OF_MEMORY: it does not run here; the core replays its own list from then on. */
     rondo_status (*launch)(void *executable, void *stream);
     rondo_status (*update)(void *executable, uint64_t node, const rondo_argument *arguments, uint32_t argument_count);
     void (*destroy)(void *device, void *graph, void *executable);

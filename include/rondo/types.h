@@ -354,7 +354,9 @@ enum {
     RONDO_DEVICE_HOST_ADDRESSABLE = 1u << 2, /* the host may read and write device memory between runs */
     RONDO_DEVICE_HOST_KERNELS = 1u << 3,     /* kernels are host functions, rondo_kernel.function is never null */
     RONDO_DEVICE_INLINE = 1u << 4,           /* enqueued work has finished when the enqueueing call returns */
-    RONDO_DEVICE_CAPTURE_NOT_ON_DEFAULT_STREAM = 1u << 5
+    RONDO_DEVICE_CAPTURE_NOT_ON_DEFAULT_STREAM = 1u << 5,
+    RONDO_DEVICE_COPY_DIRECTION_UNCHECKED = 1u << 6, /* a copy whose addresses contradict its direction may go through */
+    RONDO_DEVICE_GOES_ON_AFTER_FAILURE = 1u << 7     /* what stands behind failed work of a stream may run all the same */
 };
 
 typedef struct rondo_device_properties {

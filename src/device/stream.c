@@ -256,7 +256,8 @@ static rondo_status stream_wait(rondo_stream *stream) {
     return status;
 }
 
-/* The streams that worked for this one know what went wrong; here one only learns that something did. */
+/* The streams that worked for this one know what went wrong; here one only learns that something did, and where work goes on after
+ * a failure not even that. */
 static rondo_status stream_blame_sides(rondo_stream *stream, rondo_status status) {
     rondo_stream *side;
     for (uint64_t id = 0; (side = stream_after(stream->device, id)) != NULL;) {
@@ -275,7 +276,9 @@ static rondo_status stream_blame_sides(rondo_stream *stream, rondo_status status
 
 rondo_status rondo__stream_synchronize(rondo_stream *stream) {
     rondo_status status = stream_wait(stream);
-    return status && !rondo__device_is_inline(stream->device) ? stream_blame_sides(stream, status) : status;
+    bool hidden = (stream->device->properties.capabilities & RONDO_DEVICE_GOES_ON_AFTER_FAILURE) != 0;
+    bool ask = !rondo__device_is_inline(stream->device) && (status || hidden);
+    return ask ? stream_blame_sides(stream, status) : status;
 }
 
 rondo_status rondo__stream_query(rondo_stream *stream, bool *out_done) {

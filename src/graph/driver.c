@@ -79,17 +79,33 @@ static rondo_status driver_capture(const rondo__call_list *list, const rondo__la
     return RONDO_OK;
 }
 
+static void driver_refused(rondo__driver_graph *driver, const rondo__call_list *list, const char *name,
+                           const char *since, rondo_status status) {
+    driver->refused = true;
+    rondo__log_write(list->device->log, RONDO_LOG_WARNING,
+                     "graph '%s' is replayed node by node%s, not as a graph of device '%s:%d': %s", name, since,
+                     list->device->properties.name, (int)list->device->properties.index, rondo_status_message(status));
+    rondo_status_release(status);
+}
+
 void rondo__driver_graph_make(rondo__driver_graph *driver, const rondo__call_list *list, const rondo__lanes *lanes,
                               const char *name) {
     driver->stale = false;
     if (driver->refused || !rondo__driver_graph_table(list->device) || !driver_fits(list)) return;
     rondo_status status = driver_capture(list, lanes, driver);
     if (!status) return;
-    driver->refused = true;
-    rondo__log_write(list->device->log, RONDO_LOG_WARNING,
-                     "graph '%s' is replayed node by node, not as a graph of device '%s:%d': %s", name,
-                     list->device->properties.name, (int)list->device->properties.index, rondo_status_message(status));
-    rondo_status_release(status);
+    driver_refused(driver, list, name, "", status);
+}
+
+bool rondo__driver_graph_lacks(rondo_status status) {
+    rondo_code code = rondo_status_code(status);
+    return code == RONDO_CODE_UNSUPPORTED || code == RONDO_CODE_OUT_OF_RANGE || code == RONDO_CODE_OUT_OF_MEMORY;
+}
+
+void rondo__driver_graph_give_up(rondo__driver_graph *driver, const rondo__call_list *list, const char *name,
+                                 rondo_status status) {
+    rondo__driver_graph_drop(driver, list->device);
+    driver_refused(driver, list, name, " from now on", status);
 }
 
 void rondo__driver_graph_follow(rondo__driver_graph *driver, const rondo__call_list *list, uint64_t entry) {
@@ -113,7 +129,6 @@ void rondo__driver_graph_drop(rondo__driver_graph *driver, rondo_device *device)
 
 rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, const rondo__call_list *list,
                                         rondo_stream *stream) {
-    RONDO__TRY(rondo__call_list_check_waits(list));
     rondo__mutex_lock(&stream->mutex);
     rondo_status status = stream->device->table->graph->launch(driver->executable, stream->handle);
     if (!status) rondo__call_list_note_records(list);

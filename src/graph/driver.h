@@ -23,7 +23,12 @@ void rondo__driver_graph_make(rondo__driver_graph *driver, const rondo__call_lis
 void rondo__driver_graph_follow(rondo__driver_graph *driver, const rondo__call_list *list, uint64_t entry);
 /* Nothing of it is in flight. */
 void rondo__driver_graph_drop(rondo__driver_graph *driver, rondo_device *device);
-/* The list is the one that it was made of; a graph of the driver alone has an empty one. */
+/* A launch's answer that means that the device has no such thing, or has run out of what its graphs need: nothing is on its way. */
+bool rondo__driver_graph_lacks(rondo_status status);
+/* The list is replayed from now on, which the log says with the answer, used up here. Nothing of the graph is in flight. */
+void rondo__driver_graph_give_up(rondo__driver_graph *driver, const rondo__call_list *list, const char *name,
+                                 rondo_status status);
+/* The list is the one that it was made of, and its waits were looked at; a graph of the driver alone has an empty one. */
 RONDO_MUST_USE rondo_status rondo__driver_graph_launch(const rondo__driver_graph *driver, const rondo__call_list *list,
                                                        rondo_stream *stream);
 

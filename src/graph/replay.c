@@ -75,10 +75,21 @@ static void replay_make_driver(rondo_graph *graph) {
     rondo__driver_graph_make(&graph->driver, graph->list, graph->lanes, graph->name);
 }
 
+/* What only the run shows that the device's graph lacks costs that graph, and not the replay. */
+static rondo_status replay_driver(rondo_graph *graph, rondo_stream *stream) {
+    RONDO__TRY(rondo__call_list_check_waits(graph->list));
+    rondo_status status = rondo__driver_graph_launch(&graph->driver, graph->list, stream);
+    if (!status || graph->direct || !rondo__driver_graph_lacks(status)) return status;
+    rondo_status landed = rondo__ticket_wait(&graph->ticket);
+    if (landed) return rondo__status_first(status, landed);
+    rondo__driver_graph_give_up(&graph->driver, graph->list, graph->name, status);
+    return rondo__call_list_run_lanes(graph->list, stream, graph->lanes);
+}
+
 static rondo_status replay_run(rondo_graph *graph, rondo_stream *stream) {
     if (graph->around) RONDO__TRY(replay_before(graph, stream));
     if (__builtin_expect(graph->driver.stale, 0)) replay_make_driver(graph);
-    RONDO__TRY_NOTE(graph->driver.graph ? rondo__driver_graph_launch(&graph->driver, graph->list, stream)
+    RONDO__TRY_NOTE(graph->driver.graph ? replay_driver(graph, stream)
                                         : rondo__call_list_run_lanes(graph->list, stream, graph->lanes),
                     "replay of graph '%s'", graph->name);
     return graph->copies ? rondo__graph_copy_slots(graph, stream, false) : RONDO_OK;

@@ -18,7 +18,15 @@ static bool segment_relax(rondo_device *device, rondo_capture_mode *out_before) 
 
 static void segment_restrict(rondo_device *device, rondo_capture_mode before) {
     rondo_capture_mode relaxed;
-    RONDO__IGNORE(device->table->graph->thread_mode(device->handle, before, &relaxed));
+    rondo_status status = device->table->graph->thread_mode(device->handle, before, &relaxed);
+    if (!status) return;
+    rondo_status again = device->table->graph->thread_mode(device->handle, before, &relaxed);
+    if (again)
+        rondo__log_write(device->log, RONDO_LOG_ERROR,
+                         "the driver's capture mode of a thread could not be put back: it stays relaxed: %s",
+                         rondo_status_message(status));
+    rondo_status_release(again);
+    rondo_status_release(status);
 }
 
 static rondo_status segment_raw_take(const rondo__cache *cache, uint64_t bytes, uint64_t *out_address) {
