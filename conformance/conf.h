@@ -19,7 +19,11 @@ enum {
     CONF_NEEDS_GRAPH = 1u << 0,
     CONF_NEEDS_HOST_KERNELS = 1u << 1, /* the test brings kernels of its own */
     CONF_NEEDS_TWO_DEVICES = 1u << 2,
-    CONF_NEEDS_OWN_MEMORY = 1u << 3 /* memory that is the device's alone, of a known size */
+    CONF_NEEDS_OWN_MEMORY = 1u << 3, /* memory that is the device's alone, of a known size */
+    CONF_NEEDS_HOST_CALLS = 1u << 4,
+    CONF_NEEDS_STOP = 1u << 5,      /* work behind a failure does not run */
+    CONF_NEEDS_DIRECTION = 1u << 6, /* copies are refused where their addresses contradict their direction */
+    CONF_NEEDS_MEMORY_INFO = 1u << 7
 };
 
 typedef struct conf_test {
@@ -61,6 +65,7 @@ struct conf {
     rondo_instance *instance;
     const char *device_name; /* as given */
     const char *settings;
+    const char *no_host_calls; /* why the device runs no host functions; null: it does */
     rondo_device *device;
     const rondo_device_properties *properties;
     uint64_t random; /* state of conf_random */

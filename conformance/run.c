@@ -74,6 +74,13 @@ static const char *run_lacks(const conf *t, uint32_t needs) {
     if ((needs & CONF_NEEDS_OWN_MEMORY) &&
         ((t->properties->capabilities & RONDO_DEVICE_HOST_ADDRESSABLE) || !t->properties->memory_total))
         return "the device's memory is the host's, or of unknown size";
+    if ((needs & CONF_NEEDS_MEMORY_INFO) && !t->properties->memory_total)
+        return "the size of the device's memory is unknown";
+    if ((needs & CONF_NEEDS_STOP) && (t->properties->capabilities & RONDO_DEVICE_GOES_ON_AFTER_FAILURE))
+        return "the device says that what stands behind failed work may run";
+    if ((needs & CONF_NEEDS_DIRECTION) && (t->properties->capabilities & RONDO_DEVICE_COPY_DIRECTION_UNCHECKED))
+        return "the device says that it does not check a copy's direction";
+    if ((needs & CONF_NEEDS_HOST_CALLS) && t->no_host_calls) return t->no_host_calls;
     if (needs & CONF_NEEDS_TWO_DEVICES) {
         rondo_status status = rondo_device_type_count(t->instance, t->properties->name, &count);
         rondo_status_release(status);
@@ -116,21 +123,30 @@ static void run_close(conf *t) {
     rondo_device_release(t->device);
 }
 
+typedef struct run_report {
+    rondo_conformance_report report; /* first: this is what the caller sees */
+    rondo_conformance_result *results;
+    uint32_t capacity;
+    char *device;
+    char no_host_calls[512]; /* why the device runs no host functions; empty: it does */
+} run_report;
+
 static uint64_t run_hash(const char *text) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *text; ++text) hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
     return hash;
 }
 
-static void run_one(rondo_instance *instance, const char *device, const rondo_conformance_options *options,
+static void run_one(rondo_instance *instance, const run_report *all, const rondo_conformance_options *options,
                     const conf_test *test, conf *t) {
     memset(t, 0, sizeof *t);
     t->instance = instance;
-    t->device_name = device;
+    t->device_name = all->device;
+    t->no_host_calls = *all->no_host_calls ? all->no_host_calls : NULL;
     t->settings = options->settings;
     t->random = options->seed ^ run_hash(test->about.name);
     t->file = "";
-    rondo_status status = rondo_device_open(instance, device, options->settings, &t->device);
+    rondo_status status = rondo_device_open(instance, all->device, options->settings, &t->device);
     if (status) {
         run_fail(t, status, "the device cannot be opened again");
         return;
@@ -141,13 +157,6 @@ static void run_one(rondo_instance *instance, const char *device, const rondo_co
 }
 
 /* ------------------------------------------------------------------------------------------------------ the run */
-
-typedef struct run_report {
-    rondo_conformance_report report; /* first: this is what the caller sees */
-    rondo_conformance_result *results;
-    uint32_t capacity;
-    char *device;
-} run_report;
 
 void rondo_conformance_report_release(rondo_conformance_report *report) {
     if (!report) return;
@@ -217,7 +226,7 @@ static bool run_test(run_report *all, rondo_instance *instance, const rondo_conf
         t->outcome = RONDO_CONFORMANCE_UNSUPPORTED;
         snprintf(t->message, sizeof t->message, "%s", expectation->reason);
     } else {
-        run_one(instance, all->device, options, test, t);
+        run_one(instance, all, options, test, t);
         run_judge(expectation, t);
     }
     rondo_conformance_result *result = run_add(all, test->about.name, test->about.tags, t);
@@ -274,6 +283,22 @@ static bool run_all(run_report *all, rondo_instance *instance, const rondo_confo
     return good;
 }
 
+static int32_t run_nothing(void *user) {
+    (void)user;
+    return 0;
+}
+
+/* A device that runs no host functions says so to who has one. Asked on a device of its own: some count. */
+static void run_probe(rondo_device *device, char *no_host_calls, size_t capacity) {
+    rondo_stream *stream = rondo_stream_default(device);
+    rondo_status status = rondo_stream_host_call(stream, run_nothing, NULL);
+    if (!status) status = rondo_stream_synchronize(stream);
+    no_host_calls[0] = '\0';
+    if (rondo_status_code(status) == RONDO_CODE_UNSUPPORTED)
+        snprintf(no_host_calls, capacity, "the device runs no host functions: %s", rondo_status_message(status));
+    rondo_status_release(status);
+}
+
 rondo_status rondo_conformance_run(rondo_instance *instance, const char *device,
                                    const rondo_conformance_options *options, rondo_conformance_report **out_report) {
     rondo_conformance_options own = RONDO_CONFORMANCE_OPTIONS_INIT;
@@ -282,6 +307,8 @@ rondo_status rondo_conformance_run(rondo_instance *instance, const char *device,
     /* Opening shows first of all whether there is anything to test; its failure is the caller's answer. */
     rondo_status status = rondo_device_open(instance, device, own.settings, &first);
     if (status) return status;
+    char no_host_calls[512];
+    run_probe(first, no_host_calls, sizeof no_host_calls);
     rondo_device_release(first);
     uint32_t count = run_selected(&own);
     conf *t = calloc(1, sizeof *t);
@@ -290,6 +317,7 @@ rondo_status rondo_conformance_run(rondo_instance *instance, const char *device,
         all->capacity = count + own.expectation_count;
         all->results = calloc(all->capacity ? all->capacity : 1u, sizeof *all->results);
         all->device = strdup(device);
+        memcpy(all->no_host_calls, no_host_calls, sizeof no_host_calls);
     }
     bool good = t && all && all->results && all->device;
     if (good) {

@@ -442,8 +442,12 @@ static void capture_releases(conf *t) {
 #define CAPTURE(name, what, function) \
     { {"capture." name, "capture graph", what}, CONF_NEEDS_GRAPH, function }
 static const conf_test tests[] = {
-    CAPTURE("nothing_runs", "Every kind of node is recorded, runs in replays, and not before.", capture_nothing_runs),
-    CAPTURE("counts", "A graph counts its nodes by kind, and its replays.", capture_counts),
+    {{"capture.nothing_runs", "capture graph", "Every kind of node is recorded, runs in replays, and not before."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     capture_nothing_runs},
+    {{"capture.counts", "capture graph", "A graph counts its nodes by kind, and its replays."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     capture_counts},
     CAPTURE("order", "Recorded work keeps its order.", capture_order),
     CAPTURE("copies_arguments", "A graph keeps what it recorded, whatever becomes of the caller's arguments.",
             capture_copies_arguments),

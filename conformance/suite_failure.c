@@ -408,7 +408,7 @@ static const conf_test tests[] = {
     FAILURE("end_thread", "Only a relaxed capture ends on another thread.", failure_end_from_thread),
     FAILURE("abort_race", "An abort may come in the middle of recording.", failure_abort_races),
     {{"failure.in_replay", "failure replay graph", "A failing kernel stops its replay; stream and graph go on."},
-     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS | CONF_NEEDS_STOP,
      failure_in_replay},
     {{"failure.then_change", "failure replay graph slot update fork",
       "After a replay that failed, slots are bound and nodes updated; the failure is told once, by name, elsewhere."},
@@ -420,8 +420,12 @@ static const conf_test tests[] = {
     {{"failure.then_gone", "failure replay graph fork destruction", "A graph that goes takes no failure along."},
      CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
      failure_then_gone},
-    FAILURE("host_call", "A failing host call fails its replay, each time once.", failure_of_host_call),
-    FAILURE("before_capture", "A failure from before a capture is told after it.", failure_before_capture),
+    {{"failure.host_call", "failure capture graph", "A failing host call fails its replay, each time once."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     failure_of_host_call},
+    {{"failure.before_capture", "failure capture graph", "A failure from before a capture is told after it."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     failure_before_capture},
     FAILURE("leaves_nothing", "Broken captures leave no memory behind.", failure_leaves_nothing),
 };
 CONF_SUITE(conf_suite_failure, tests);

@@ -390,7 +390,7 @@ static const conf_test tests[] = {
     FORK("end_on_side", "A capture ends on the stream that began it.", fork_end_on_side),
     FORK("given_up", "However a capture of three streams is given up, all are free.", fork_given_up),
     {{"fork.failure", "fork event capture graph failure", "A failure on a side stream is told by the replay's stream."},
-     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS,
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS | CONF_NEEDS_STOP,
      fork_failure},
     FORK("external_record", "Replays record an event that others wait for.", external_record),
     FORK("external_wait", "Replays wait for an event that others record.", external_wait),

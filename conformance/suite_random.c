@@ -216,10 +216,10 @@ static void random_distributions(conf *t) {
 }
 
 #define RANDOM(name, what, function) \
-    { {"random." name, "random graph", what}, CONF_NEEDS_GRAPH, function }
+    { {"random." name, "random graph", what}, CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_KERNELS, function }
 static const conf_test tests[] = {
     {{"random.eager", "random", "Outside a capture a generator gives Philox's numbers, one after the other."},
-     0,
+     CONF_NEEDS_HOST_KERNELS,
      random_eager},
     RANDOM("replay", "Replays give fresh numbers, those of the same calls without a capture.", random_replay),
     RANDOM("in_flight", "Replays in flight each have their own numbers.", random_in_flight),
@@ -227,7 +227,7 @@ static const conf_test tests[] = {
     RANDOM("during_capture", "While a capture uses it, a generator is not asked or set.", random_during_capture),
     RANDOM("shared", "Graphs share a generator, and hold it.", random_shared),
     {{"random.distributions", "random", "Distributions have their bounds, means and deviations."},
-     0,
+     CONF_NEEDS_HOST_KERNELS,
      random_distributions},
 };
 CONF_SUITE(conf_suite_random, tests);

@@ -287,10 +287,14 @@ static const conf_test tests[] = {
     SLOT("copy_both", "A copied slot that is read and written goes in and comes out.", slot_copy_both),
     SLOT("refuses", "Gaps, overlaps and impossible ranges are refused.", slot_refuses),
     SLOT("torn", "A call that lies in a slot only in part is refused.", slot_torn),
-    SLOT("opaque", "A graph with host calls refuses to be bound, by name.", slot_opaque),
+    {{"slot.opaque", "slot graph", "A graph with host calls refuses to be bound, by name."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     slot_opaque},
     SLOT("lifetimes", "Abort keeps the slots, reset forgets them.", slot_lifetimes),
     UPDATE("kinds", "Kernels, copies and fills take new arguments; other nodes stay.", update_kinds),
     UPDATE("in_flight", "An update acts on the replays that follow it.", update_in_flight),
-    UPDATE("refuses", "Wrong nodes, counts and ranges are refused.", update_refuses),
+    {{"update.refuses", "update graph", "Wrong nodes, counts and ranges are refused."},
+     CONF_NEEDS_GRAPH | CONF_NEEDS_HOST_CALLS,
+     update_refuses},
 };
 CONF_SUITE(conf_suite_slot, tests);
