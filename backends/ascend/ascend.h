@@ -3,7 +3,8 @@
  * The insides of the Ascend backend.
  *
  *   plugin.c    the type "ascend": how many devices there are, or why there are none
- *   library.c   libascendcl: where it is looked for, what it has, which features are off and why
+ *   library.c   libascendcl: where it is looked for, what it has
+ *   feature.c   what a device can do of what not every library, driver or chip can: which is off, and why
  *   error.c     the driver's numbers as codes, with the driver's own message
  *   device.c    a device: its context, properties, binaries, counts
  *   memory.c    device memory at 512 bytes, pinned host memory
@@ -65,16 +66,55 @@ typedef struct rondo__ascend_library {
 
 /* UNAVAILABLE says where it was looked for. */
 RONDO_MUST_USE rondo_status rondo__ascend_library_open(rondo__ascend_library *library);
+/* Opens it, too. UNAVAILABLE says why the driver gives none. */
+RONDO_MUST_USE rondo_status rondo__ascend_library_count(rondo__ascend_library *library, uint32_t *out_count);
 void rondo__ascend_library_close(rondo__ascend_library *library);
 
 static inline bool rondo__ascend_has(const rondo__ascend_library *library, int group) { return !library->lacks[group]; }
+
+/* --------------------------------------------------------------------------------------------------- feature.c */
+
+/* A feature is a group of symbols, or what a call of `core` stands for. */
+enum {
+    RONDO__ASCEND_THREAD_MODE = RONDO__ASCEND_GROUP_COUNT,
+    RONDO__ASCEND_HOST_FUNCTIONS,
+    RONDO__ASCEND_HOST_KERNELS,
+    RONDO__ASCEND_PINNED,
+    RONDO__ASCEND_MEMORY_INFO,
+    RONDO__ASCEND_FEATURE_COUNT
+};
+
+typedef struct rondo__ascend_device rondo__ascend_device;
+
+/* False: it is off. What is missed for the first time goes to the log, unless it was told when that came out. */
+bool rondo__ascend_can(rondo__ascend_device *device, int feature);
+/* From now on, for the whole device. `why` is static text, `words` the driver's or null; the log has both, once. */
+void rondo__ascend_switch_off(rondo__ascend_device *device, int feature, const char *why, const char *words);
+/* True for 207000, which switches the feature off. */
+bool rondo__ascend_refused_at(rondo__ascend_device *device, int feature, const char *why, int error);
+#define RONDO__ASCEND_REFUSED(device, feature, name, error) \
+    rondo__ascend_refused_at((device), (feature), #name " answered 207000", (error))
+/* Of one that is off: a sentence's end, and UNSUPPORTED for `what`. */
+void rondo__ascend_why_not(rondo__ascend_device *device, int feature, char *text, size_t capacity);
+RONDO_MUST_USE rondo_status rondo__ascend_refusal(rondo__ascend_device *device, int feature, const char *what);
+/* When a device is opened: the symbols that its library lacks, and what nobody asks it for. */
+void rondo__ascend_tell(const rondo__ascend_device *device);
 
 /* ----------------------------------------------------------------------------------------------------- error.c */
 
 /* Null for 0. `call` is the driver's function; its message follows. */
 RONDO_MUST_USE rondo_status rondo__ascend_error(const rondo__ascend_library *library, const char *call, int error);
+/* As above, with another code than the number's own. */
+RONDO_MUST_USE rondo_status rondo__ascend_error_as(const rondo__ascend_library *library, rondo_code code,
+                                                   const char *call, int error);
 rondo_code rondo__ascend_code(int error);
+/* The driver's words about the failure that its last call of this thread gave as `error`; what it has is gone then. */
+void rondo__ascend_words(const rondo__ascend_library *library, int error, char *text, size_t capacity);
+/* Hands the number on of a call whose failure is no failure of ours: the driver's words go with it, so that a later failure
+ * does not find them. */
+int rondo__ascend_tolerate(const rondo__ascend_library *library, int error);
 #define RONDO__ASCEND_CALL(library, name, ...) rondo__ascend_error((library), #name, (library)->api.name(__VA_ARGS__))
+#define RONDO__ASCEND_TRY(library, name, ...) rondo__ascend_tolerate((library), (library)->api.name(__VA_ARGS__))
 #define RONDO__ASCEND_NOT_SUPPORTED 207000
 
 /* ------------------------------------------------------------------------------------------------ call.c: fates */
@@ -88,7 +128,6 @@ typedef struct rondo__ascend_fate {
     char name[RONDO__ASCEND_NAME];
 } rondo__ascend_fate;
 
-typedef struct rondo__ascend_device rondo__ascend_device;
 typedef struct rondo__ascend_stream rondo__ascend_stream;
 typedef struct rondo__ascend_graph rondo__ascend_graph;
 
@@ -152,11 +191,14 @@ struct rondo__ascend_device {
     rondo__ascend_library *library;
     int32_t index;
     void *context;
-    bool native, updates; /* settings */
-    bool external;        /* graphs take events of outside */
+    bool native, updates;                                       /* settings */
+    _Atomic(const char *) off_why[RONDO__ASCEND_FEATURE_COUNT]; /* static text; null: it was not switched off */
+    atomic_uint told;                                           /* bits of features: that they are off */
     pthread_mutex_t mutex;
-    rondo__ascend_block *blocks;
-    rondo__ascend_graph *captures; /* going on */
+    rondo__ascend_block *blocks, *pageable; /* of the device, and of the host where there is no pinned memory */
+    void *spare;                            /* the first stream, which came with the device */
+    atomic_bool abandoned;                  /* a capture that could not be ended still has streams and events */
+    rondo__ascend_graph *captures;          /* going on */
     uint64_t capture_ids;
     void *image, *run, *check; /* binary and functions of host kernels; null: none */
     atomic_uint_least64_t counts[RONDO__ASCEND_COUNT_OF];
@@ -209,6 +251,12 @@ typedef struct rondo__ascend_event {
     bool recorded, moved; /* outside of captures; and `outside` has that record */
 } rondo__ascend_event;
 
+/* A native stream that stops at failures, where those can be had. */
+RONDO_MUST_USE rondo_status rondo__ascend_stream_open(rondo__ascend_device *device, void **out_native);
+/* Asks what only an answer shows, once a device. */
+void rondo__ascend_stream_probe(rondo__ascend_device *device);
+/* False: nobody knows. */
+bool rondo__ascend_streams_left(rondo__ascend_device *device, uint32_t *out_left);
 RONDO_MUST_USE rondo_status rondo__ascend_stream_ran(rondo__ascend_stream *stream, rondo__ascend_fate *fate);
 rondo_status rondo__ascend_event_create(void *device, void **out_event);
 void rondo__ascend_event_destroy(void *device, void *event);
@@ -245,7 +293,8 @@ struct rondo__ascend_graph {
     rondo__ascend_graph *next; /* while it captures */
     rondo__ascend_stream *streams;
     uint64_t id;
-    void *native; /* aclmdlRI, once captured */
+    void *native;          /* aclmdlRI, once captured */
+    uint32_t streams_left; /* when it began; UINT32_MAX: unknown */
     rondo__ascend_fate *fate;
     rondo__ascend_node *nodes;
     size_t node_count, node_capacity;

@@ -3,6 +3,7 @@
  * Kernels and host functions on a native stream. A kernel of a binary gets its words as its arguments. A kernel of the host goes
  * as the argument of a function that runs it, where the library takes C functions; what it returns is kept by name, since the
  * driver would only say that something failed. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ascend.h"
@@ -71,9 +72,12 @@ static int32_t call_check(const call_launch *launch) {
 rondo_status rondo__ascend_host_image(rondo__ascend_device *device) {
     static const call_kernel kernels[] = {{"rondo.call", call_run, 0, 0}, {"rondo.check", call_check, 0, 0}};
     static const call_image image = {"acl simulator 1", sizeof kernels / sizeof kernels[0], kernels};
-    const rondo__ascend_api *api = &device->library->api;
-    if (api->aclrtBinaryLoadFromData(&image, sizeof image, NULL, &device->image)) {
-        (void)api->aclGetRecentErrMsg(); /* a device's own library: that it refuses is no news */
+    int error = device->library->api.aclrtBinaryLoadFromData(&image, sizeof image, NULL, &device->image);
+    if (error) { /* as a device's own library does */
+        char words[RONDO__ASCEND_TEXT], numbered[RONDO__ASCEND_TEXT + RONDO__ASCEND_NAME];
+        rondo__ascend_words(device->library, error, words, sizeof words);
+        (void)snprintf(numbered, sizeof numbered, "%s [%d]", words, error);
+        rondo__ascend_switch_off(device, RONDO__ASCEND_HOST_KERNELS, "it takes no table of C functions", numbered);
         device->image = NULL;
         return RONDO_OK;
     }
@@ -134,7 +138,12 @@ static void call_host(void *argument) {
 
 rondo_status rondo__ascend_host_call_enqueue(rondo__ascend_device *device, void *native,
                                              rondo__ascend_host_call *call) {
-    rondo_status status = RONDO__ASCEND_CALL(device->library, aclrtLaunchHostFunc, native, call_host, call);
+    if (!rondo__ascend_can(device, RONDO__ASCEND_HOST_FUNCTIONS))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_HOST_FUNCTIONS, "a host function on a stream");
+    int error = device->library->api.aclrtLaunchHostFunc(native, call_host, call);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_HOST_FUNCTIONS, aclrtLaunchHostFunc, error))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_HOST_FUNCTIONS, "a host function on a stream");
+    rondo_status status = rondo__ascend_error(device->library, "aclrtLaunchHostFunc", error);
     if (status || !device->check) return status;
     return RONDO__ASCEND_CALL(device->library, aclrtLaunchKernelWithHostArgs, device->check, 1, native, NULL,
                               &call->fate, sizeof call->fate, NULL, 0);

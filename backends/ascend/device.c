@@ -20,28 +20,50 @@ void rondo__ascend_free(const rondo_host_api *host, void *pointer, size_t size) 
 rondo_status rondo__ascend_enter(const rondo__ascend_device *device, void **out_before) {
     const rondo__ascend_api *api = &device->library->api;
     *out_before = NULL;
-    if (api->aclrtGetCurrentContext(out_before)) *out_before = NULL;
+    if (rondo__ascend_tolerate(device->library, api->aclrtGetCurrentContext(out_before))) *out_before = NULL;
     if (*out_before == device->context) return RONDO_OK;
     return RONDO__ASCEND_CALL(device->library, aclrtSetCurrentContext, device->context);
 }
 
 void rondo__ascend_leave(const rondo__ascend_device *device, void *before) {
-    if (before && before != device->context) (void)device->library->api.aclrtSetCurrentContext(before);
+    if (before && before != device->context) (void)RONDO__ASCEND_TRY(device->library, aclrtSetCurrentContext, before);
+}
+
+static rondo_status device_memory_info(void *self, uint64_t *out_free, uint64_t *out_total) {
+    rondo__ascend_device *device = self;
+    size_t left = 0, total = 0;
+    void *before = NULL;
+    enum { HBM = 1 };
+    if (!rondo__ascend_can(device, RONDO__ASCEND_MEMORY_INFO))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_MEMORY_INFO, "the size of the device's memory");
+    rondo_status status = rondo__ascend_enter(device, &before);
+    if (status) return status;
+    int error = device->library->api.aclrtGetMemInfo(HBM, &left, &total);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_MEMORY_INFO, aclrtGetMemInfo, error))
+        status = rondo__ascend_refusal(device, RONDO__ASCEND_MEMORY_INFO, "the size of the device's memory");
+    else status = rondo__ascend_error(device->library, "aclrtGetMemInfo", error);
+    if (!status) {
+        *out_free = left;
+        *out_total = total;
+    }
+    return rondo__ascend_left(device, before, status);
 }
 
 static rondo_status device_properties(void *self, rondo_device_properties *out) {
-    const rondo__ascend_device *device = self;
+    rondo__ascend_device *device = self;
     const rondo__ascend_library *library = device->library;
-    const char *soc = rondo__ascend_has(library, RONDO__ASCEND_GROUP_about) ? library->api.aclrtGetSocName() : NULL;
-    size_t left = 0, total = 0;
-    void *before = NULL;
-    rondo_status status = rondo__ascend_enter(device, &before);
-    if (status) return status;
-    enum { HBM = 1 };
-    status = rondo__ascend_left(device, before, RONDO__ASCEND_CALL(library, aclrtGetMemInfo, HBM, &left, &total));
-    if (status) return status;
+    uint64_t left = 0, total = 0;
+    rondo_status status = device_memory_info(self, &left, &total);
+    if (status && device->host->status_code(status) != RONDO_CODE_UNSUPPORTED) return status;
+    device->host->status_release(status); /* unknown is a size, too */
     out->capabilities = RONDO_DEVICE_GRAPH_CAPABLE | RONDO_DEVICE_TREES_CAPABLE;
     if (device->run) out->capabilities |= RONDO_DEVICE_HOST_KERNELS;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_pointer))
+        out->capabilities |= RONDO_DEVICE_COPY_DIRECTION_UNCHECKED;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_failure))
+        out->capabilities |= RONDO_DEVICE_GOES_ON_AFTER_FAILURE;
+    const char *soc = rondo__ascend_can(device, RONDO__ASCEND_GROUP_about) ? library->api.aclrtGetSocName() : NULL;
+    if (!soc) (void)library->api.aclGetRecentErrMsg(); /* it may say why: "unnamed" is enough */
     (void)snprintf(out->name, sizeof out->name, "ascend");
     (void)snprintf(out->description, sizeof out->description, "Ascend %d (%.32s), through %.64s", (int)device->index,
                    soc ? soc : "unnamed", library->path);
@@ -50,20 +72,6 @@ static rondo_status device_properties(void *self, rondo_device_properties *out) 
     out->allocation_alignment = RONDO__ASCEND_ALIGNMENT;
     out->memory_total = total;
     return RONDO_OK;
-}
-
-static rondo_status device_memory_info(void *self, uint64_t *out_free, uint64_t *out_total) {
-    const rondo__ascend_device *device = self;
-    size_t left = 0, total = 0;
-    void *before = NULL;
-    rondo_status status = rondo__ascend_enter(device, &before);
-    if (status) return status;
-    enum { HBM = 1 };
-    status =
-        rondo__ascend_left(device, before, RONDO__ASCEND_CALL(device->library, aclrtGetMemInfo, HBM, &left, &total));
-    *out_free = left;
-    *out_total = total;
-    return status;
 }
 
 /* Only a library that runs C functions has a use for them. */
@@ -134,7 +142,7 @@ static void device_unload(void *self, void *handle) {
         module->kernels = kernel->next;
         rondo__ascend_free(device->host, kernel, sizeof *kernel);
     }
-    (void)device->library->api.aclrtBinaryUnLoad(module->binary);
+    (void)RONDO__ASCEND_TRY(device->library, aclrtBinaryUnLoad, module->binary);
     rondo__ascend_free(device->host, module, sizeof *module);
 }
 
@@ -160,8 +168,9 @@ static void device_close(void *self) {
     void *before = NULL;
     rondo_status status = rondo__ascend_enter(device, &before);
     device->host->status_release(status);
-    if (device->image) (void)device->library->api.aclrtBinaryUnLoad(device->image);
-    (void)device->library->api.aclrtResetDevice(device->index);
+    if (device->spare) (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, device->spare);
+    if (device->image) (void)RONDO__ASCEND_TRY(device->library, aclrtBinaryUnLoad, device->image);
+    (void)RONDO__ASCEND_TRY(device->library, aclrtResetDevice, device->index);
     rondo__ascend_leave(device, before);
     (void)pthread_mutex_destroy(&device->mutex);
     rondo__ascend_free(device->host, device, sizeof *device);
@@ -201,48 +210,18 @@ static rondo_status device_settings(rondo__ascend_device *device, const char *te
 static rondo_status device_start(rondo__ascend_device *device) {
     rondo__ascend_library *library = device->library;
     void *before = NULL;
-    if (library->api.aclrtGetCurrentContext(&before)) before = NULL;
+    if (RONDO__ASCEND_TRY(library, aclrtGetCurrentContext, &before)) before = NULL;
     rondo_status status = RONDO__ASCEND_CALL(library, aclrtSetDevice, device->index);
     if (status) return status;
     status = RONDO__ASCEND_CALL(library, aclrtGetCurrentContext, &device->context);
     if (!status) status = rondo__ascend_host_image(device);
-    if (status) (void)library->api.aclrtResetDevice(device->index);
+    if (!status) {
+        rondo__ascend_stream_probe(device);
+        return rondo__ascend_left(device, before, RONDO_OK);
+    }
+    (void)RONDO__ASCEND_TRY(library, aclrtResetDevice, device->index);
     rondo__ascend_leave(device, before);
     return status;
-}
-
-typedef struct device_feature {
-    const char *name;
-    const char *unused; /* why Rondo has no use for it; null: it has */
-} device_feature;
-
-/* Once a device: what its driver cannot do, and what nobody asks it for. */
-static void device_tell(const rondo__ascend_device *device) {
-    static const device_feature features[RONDO__ASCEND_GROUP_COUNT] = {
-        [RONDO__ASCEND_GROUP_capture] = {"graphs of its own", NULL},
-        [RONDO__ASCEND_GROUP_taskgroup] = {"updates of captured kernels", NULL},
-        [RONDO__ASCEND_GROUP_external] = {"events outside of graphs in its own", NULL},
-        [RONDO__ASCEND_GROUP_edit] = {"task edit",
-                                      "it changes kernels and no copies, as task groups do, which let runs go on"},
-        [RONDO__ASCEND_GROUP_condition] = {"conditions in its own graphs",
-                                           "they read a cell of the driver's, not the caller's"},
-        [RONDO__ASCEND_GROUP_json] = {"its own pictures of graphs", NULL},
-        [RONDO__ASCEND_GROUP_pointer] = {"checks of a copy's direction", NULL},
-        [RONDO__ASCEND_GROUP_failure] = {"streams that stop at a failure", NULL},
-        [RONDO__ASCEND_GROUP_limits] = {"count of what is left of streams", NULL}};
-    for (int i = 0; i < RONDO__ASCEND_GROUP_COUNT; i++) {
-        const device_feature *feature = &features[i];
-        bool has = rondo__ascend_has(device->library, i);
-        if (!feature->name || (has && !feature->unused)) continue;
-        char line[RONDO__ASCEND_TEXT];
-        if (has)
-            (void)snprintf(line, sizeof line, "ascend:%d: %s: not used: %s", (int)device->index, feature->name,
-                           feature->unused);
-        else
-            (void)snprintf(line, sizeof line, "ascend:%d: no %s: %s has no %s", (int)device->index, feature->name,
-                           device->library->path, device->library->lacks[i]);
-        device->host->log(device->host->host, RONDO_LOG_INFO, line);
-    }
 }
 
 #define DEVICE_TABLE(graph_table)                                                                       \
@@ -259,10 +238,9 @@ static const rondo_device_table device_without_graphs = DEVICE_TABLE(NULL);
 
 rondo_status rondo__ascend_device_open(rondo__ascend_library *library, uint32_t index, const char *settings,
                                        const rondo_device_table **out_table, rondo__ascend_device **out_device) {
-    rondo_status status = rondo__ascend_library_open(library);
-    if (status) return status;
     uint32_t count = 0;
-    if (library->api.aclrtGetDeviceCount(&count)) count = 0;
+    rondo_status status = rondo__ascend_library_count(library, &count);
+    if (status) return status;
     if (index >= count)
         return RONDO_PLUGIN_FAIL(library->host, OUT_OF_RANGE, DRIVER, "ascend: there is no device %u, there are %u",
                                  index, count);
@@ -272,20 +250,17 @@ rondo_status rondo__ascend_device_open(rondo__ascend_library *library, uint32_t 
     device->library = library;
     device->index = (int32_t)index;
     device->native = device->updates = true;
+    (void)pthread_mutex_init(&device->mutex, NULL);
     status = device_settings(device, settings);
     if (!status) status = device_start(device);
     if (status) {
+        (void)pthread_mutex_destroy(&device->mutex);
         rondo__ascend_free(library->host, device, sizeof *device);
         return status;
     }
-    (void)pthread_mutex_init(&device->mutex, NULL);
-    device->native = device->native && rondo__ascend_has(library, RONDO__ASCEND_GROUP_capture);
-    device->updates = device->updates && rondo__ascend_has(library, RONDO__ASCEND_GROUP_taskgroup);
-    device->external = rondo__ascend_has(library, RONDO__ASCEND_GROUP_external);
-    device_tell(device);
-    *out_table = !device->native    ? &device_without_graphs
-                 : device->external ? &device_with_graphs
-                                    : &device_with_plain_graphs;
+    bool external = rondo__ascend_has(library, RONDO__ASCEND_GROUP_external);
+    rondo__ascend_tell(device);
+    *out_table = !device->native ? &device_without_graphs : external ? &device_with_graphs : &device_with_plain_graphs;
     *out_device = device;
     return RONDO_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver's error numbers as codes: what the caller should do next. The number and the driver's words go along. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ascend.h"
@@ -77,13 +78,49 @@ static rondo_layer error_layer(int error) {
     return RONDO_LAYER_DRIVER;
 }
 
-rondo_status rondo__ascend_error(const rondo__ascend_library *library, const char *call, int error) {
+/* "... (error 107002)": the driver's number that a text ends in; 0: none. */
+static int error_at_end(const char *text, int length) {
+    enum { DIGITS = 6 };
+    static const int groups[] = {100, 107, 145, 148, 200, 207, 245, 300, 500, 507, 545};
+    int number = 0;
+    while (length && (text[length - 1] < '0' || text[length - 1] > '9')) {
+        if (!strchr(")]}. \t", text[--length])) return 0;
+    }
+    if (length < DIGITS || (length > DIGITS && text[length - DIGITS - 1] >= '0' && text[length - DIGITS - 1] <= '9'))
+        return 0;
+    for (const char *digit = text + length - DIGITS; digit < text + length; digit++) {
+        if (*digit < '0' || *digit > '9') return 0;
+        number = number * 10 + (*digit - '0');
+    }
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (number / 1000 == groups[i]) return number;
+    return 0;
+}
+
+/* The newest message comes first. One that names another number is of another failure, which nobody took. */
+void rondo__ascend_words(const rondo__ascend_library *library, int error, char *text, size_t capacity) {
+    const char *all = library->api.aclGetRecentErrMsg();
+    const char *reason = all ? strstr(all, "Reason: ") : NULL;
+    reason = reason ? reason + strlen("Reason: ") : all;
+    int length = reason ? (int)strcspn(reason, "\n") : 0, other = error_at_end(reason, length);
+    if (!length || (other && other != error)) (void)snprintf(text, capacity, "the driver gives no reason");
+    else (void)snprintf(text, capacity, "%.*s", length, reason);
+}
+
+int rondo__ascend_tolerate(const rondo__ascend_library *library, int error) {
+    if (error) (void)library->api.aclGetRecentErrMsg();
+    return error;
+}
+
+rondo_status rondo__ascend_error_as(const rondo__ascend_library *library, rondo_code code, const char *call,
+                                    int error) {
+    char words[RONDO__ASCEND_TEXT];
     if (!error) return RONDO_OK;
-    const char *text = library->api.aclGetRecentErrMsg();
-    const char *reason = text ? strstr(text, "Reason: ") : NULL;
-    if (reason) reason += strlen("Reason: ");
-    else reason = text ? text : "the driver gives no reason";
-    int length = (int)strcspn(reason, "\n");
-    return library->host->status_make(rondo__ascend_code(error), error_layer(error), __FILE__, (int32_t)__LINE__,
-                                      "%s: %.*s [%d]", call, length, reason, error);
+    rondo__ascend_words(library, error, words, sizeof words);
+    return library->host->status_make(code, error_layer(error), __FILE__, (int32_t)__LINE__, "%s: %s [%d]", call, words,
+                                      error);
+}
+
+rondo_status rondo__ascend_error(const rondo__ascend_library *library, const char *call, int error) {
+    return rondo__ascend_error_as(library, rondo__ascend_code(error), call, error);
 }

@@ -27,10 +27,19 @@ void rondo__ascend_event_destroy(void *self, void *handle) {
     void *before = NULL;
     rondo_status status = rondo__ascend_enter(device, &before);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclrtDestroyEvent, event->native);
-    if (event->outside) (void)device->library->api.aclrtDestroyEvent(event->outside);
+    if (event->outside) (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyEvent, event->outside);
     device->host->status_release(status);
     rondo__ascend_leave(device, before);
     rondo__ascend_free(device->host, event, sizeof *event);
+}
+
+/* A capture that the driver did not end may have the event for good: another takes its place. */
+static void event_renew(rondo__ascend_event *event) {
+    const rondo__ascend_library *library = event->device->library;
+    void *fresh = NULL;
+    if (RONDO__ASCEND_TRY(library, aclrtCreateEventExWithFlag, &fresh, EVENT_SYNC)) return;
+    (void)RONDO__ASCEND_TRY(library, aclrtDestroyEvent, event->native);
+    event->native = fresh;
 }
 
 rondo_status rondo__ascend_event_record(void *handle, void *stream_handle) {
@@ -40,6 +49,7 @@ rondo_status rondo__ascend_event_record(void *handle, void *stream_handle) {
     rondo_status status = rondo__ascend_enter(event->device, &before);
     if (status) return status;
     rondo__ascend_count(event->device, RONDO__ASCEND_COUNT_EVENTS);
+    if (event->capture_id && !stream->capture && atomic_load(&event->device->abandoned)) event_renew(event);
     void *native = stream->capture || !event->outside ? event->native : event->outside;
     status = RONDO__ASCEND_CALL(event->device->library, aclrtRecordEvent, native, stream->native);
     if (!status) event->capture_id = stream->capture ? stream->capture->id : 0;

@@ -27,11 +27,18 @@ rondo_status rondo__ascend_mode(const rondo_host_api *host, rondo_capture_mode m
 }
 
 static rondo_status graph_thread_mode(void *self, rondo_capture_mode mode, rondo_capture_mode *out_before) {
-    const rondo__ascend_device *device = self;
+    rondo__ascend_device *device = self;
     int acl = 0;
     rondo_status status = rondo__ascend_mode(device->host, mode, &acl);
-    if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureThreadExchangeMode, &acl);
     if (status) return status;
+    if (!rondo__ascend_has(device->library, RONDO__ASCEND_GROUP_capture))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_capture, "the thread's capture mode");
+    if (!rondo__ascend_can(device, RONDO__ASCEND_THREAD_MODE))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_THREAD_MODE, "the thread's capture mode");
+    int error = device->library->api.aclmdlRICaptureThreadExchangeMode(&acl);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_THREAD_MODE, aclmdlRICaptureThreadExchangeMode, error))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_THREAD_MODE, "the thread's capture mode");
+    if (error) return rondo__ascend_error(device->library, "aclmdlRICaptureThreadExchangeMode", error);
     *out_before = acl == 0   ? RONDO_CAPTURE_MODE_GLOBAL
                   : acl == 1 ? RONDO_CAPTURE_MODE_THREAD_LOCAL
                              : RONDO_CAPTURE_MODE_RELAXED;
@@ -75,10 +82,17 @@ static rondo_status graph_begin_at(rondo__ascend_stream *stream, int mode) {
     rondo__ascend_graph *graph = NULL;
     if (stream->capture)
         return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, CAPTURE, "ascend: the stream is part of a capture");
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_capture))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_capture, "a capture");
     rondo_status status = graph_make(device, &graph);
-    if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureBegin, stream->native, mode);
+    if (status) return status;
+    if (!rondo__ascend_streams_left(device, &graph->streams_left)) graph->streams_left = UINT32_MAX;
+    int error = device->library->api.aclmdlRICaptureBegin(stream->native, mode);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_capture, aclmdlRICaptureBegin, error))
+        status = rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_capture, "a capture");
+    else status = rondo__ascend_error(device->library, "aclmdlRICaptureBegin", error);
     if (status) {
-        if (graph) graph_free(graph);
+        graph_free(graph);
         return status;
     }
     (void)pthread_mutex_lock(&device->mutex);
@@ -135,9 +149,85 @@ static void graph_close(rondo__ascend_graph *graph) {
 /* For who looks at the process with the driver's tools. */
 static void graph_name(const rondo__ascend_graph *graph) {
     char name[48];
-    if (!rondo__ascend_has(graph->device->library, RONDO__ASCEND_GROUP_name)) return;
+    if (!rondo__ascend_can(graph->device, RONDO__ASCEND_GROUP_name)) return;
     (void)snprintf(name, sizeof name, "rondo graph %llu", (unsigned long long)graph->id);
-    (void)graph->device->library->api.aclmdlRISetName(graph->native, name);
+    int error = graph->device->library->api.aclmdlRISetName(graph->native, name);
+    if (!RONDO__ASCEND_REFUSED(graph->device, RONDO__ASCEND_GROUP_name, aclmdlRISetName, error))
+        (void)rondo__ascend_tolerate(graph->device->library, error);
+}
+
+/* ---------------------------------------------------------------------------------------- an end that fails */
+
+/* Whether the driver captures the stream, and what; `ended`, what it last said to an end, is what there is to go by where it
+ * does not say. */
+static bool graph_goes_on(const rondo__ascend_library *library, void *native, int ended, void **out_model) {
+    enum { NOT_CAPTURED = 107029 };
+    int state = 0;
+    *out_model = NULL;
+    if (RONDO__ASCEND_TRY(library, aclmdlRICaptureGetInfo, native, &state, out_model)) return ended != NOT_CAPTURED;
+    return state != 0;
+}
+
+/* As if nothing had been captured there: with a stream of its own anew, where it is Rondo's. */
+static void graph_renew(rondo__ascend_stream *stream) {
+    rondo__ascend_device *device = stream->device;
+    void *fresh = NULL;
+    if (!stream->owned) return;
+    rondo_status status = rondo__ascend_stream_open(device, &fresh);
+    if (!status) {
+        (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, stream->native); /* it may well refuse */
+        stream->native = fresh;
+    }
+    device->host->status_release(status);
+}
+
+/* A driver that fails to end and captures on would have each later wait for the stream fail. It is asked once more, and what comes
+ * of that is nobody's; where that does not help either, no graph is its own any more. */
+static rondo_status graph_insist(rondo__ascend_graph *graph, rondo__ascend_stream *stream, rondo_status status,
+                                 int error) {
+    rondo__ascend_device *device = graph->device;
+    const rondo__ascend_library *library = device->library;
+    void *model = NULL, *ended = NULL;
+    if (!graph_goes_on(library, stream->native, error, &model)) return status;
+    error = RONDO__ASCEND_TRY(library, aclmdlRICaptureEnd, stream->native, &ended);
+    if (!error && ended) (void)RONDO__ASCEND_TRY(library, aclmdlRIDestroy, ended);
+    if (!error || !graph_goes_on(library, stream->native, error, &model)) return status;
+    if (model) error = RONDO__ASCEND_TRY(library, aclmdlRIDestroy, model);
+    if (!graph_goes_on(library, stream->native, error, &model)) return status;
+    rondo__ascend_switch_off(device, RONDO__ASCEND_GROUP_capture,
+                             "aclmdlRICaptureEnd failed and left its stream captured", NULL);
+    atomic_store(&device->abandoned, true);
+    for (rondo__ascend_stream *other = graph->streams; other; other = other->next) graph_renew(other);
+    return stream->owned ? status
+                         : device->host->status_note(status, "the driver captures the stream of another library on: "
+                                                             "nothing can be waited for there any more");
+}
+
+static rondo_status graph_end(rondo__ascend_graph *graph, rondo__ascend_stream *stream) {
+    rondo__ascend_device *device = graph->device;
+    int error = device->library->api.aclmdlRICaptureEnd(stream->native, &graph->native);
+    if (!error) return RONDO_OK;
+    rondo_status status = rondo__ascend_error(device->library, "aclmdlRICaptureEnd", error);
+    graph->native = NULL;
+    if (error == RONDO__ASCEND_NOT_SUPPORTED)
+        rondo__ascend_switch_off(device, RONDO__ASCEND_GROUP_capture, "aclmdlRICaptureEnd answered 207000", NULL);
+    return graph_insist(graph, stream, status, error);
+}
+
+/* Where chip and driver bind hardware streams when a graph runs, one that needs more than there are would be captured, and be
+ * refused at each run. Those of another library's streams are not counted: some of their forks are not known. */
+static rondo_status graph_check_streams(rondo__ascend_graph *graph, const rondo__ascend_stream *stream) {
+    rondo__ascend_device *device = graph->device;
+    uint32_t left = 0, needs = 0, before = graph->streams_left;
+    if (!stream->owned || before == UINT32_MAX || !rondo__ascend_streams_left(device, &left)) return RONDO_OK;
+    for (const rondo__ascend_stream *other = graph->streams; other; other = other->next) needs++;
+    bool holds = before > left && before - left >= needs; /* they were taken when it was captured */
+    if (holds || needs <= left + 1u) return RONDO_OK;     /* one more: the stream that it was captured on */
+    (void)RONDO__ASCEND_TRY(device->library, aclmdlRIDestroy, graph->native);
+    graph->native = NULL;
+    return RONDO_PLUGIN_FAIL(device->host, OUT_OF_RANGE, DRIVER,
+                             "ascend:%d: a run of the graph takes %u hardware streams, and %u are left",
+                             (int)device->index, needs, left + 1u);
 }
 
 static rondo_status graph_capture_end(void *self, void **out_graph) {
@@ -149,7 +239,8 @@ static rondo_status graph_capture_end(void *self, void **out_graph) {
         return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, CAPTURE, "ascend: the stream is not part of a capture");
     rondo_status status = rondo__ascend_enter(device, &before);
     if (status) return status;
-    status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureEnd, stream->native, &graph->native);
+    status = graph_end(graph, stream);
+    if (!status) status = graph_check_streams(graph, stream);
     graph_close(graph);
     if (status) graph_free(graph);
     else {
@@ -202,6 +293,25 @@ static rondo_status graph_note_call(rondo__ascend_graph *graph, rondo__ascend_no
     return RONDO_OK;
 }
 
+/* The group is closed whatever came of the launch: with one open, the driver refuses all that follows. An end that fails is asked
+ * for once more; the capture cannot be ended well after one. */
+static rondo_status graph_group_end(rondo__ascend_stream *stream, rondo__ascend_node *node, rondo_status status) {
+    rondo__ascend_device *device = stream->device;
+    int error = device->library->api.aclmdlRICaptureTaskGrpEnd(stream->native, &node->group);
+    rondo_status end = RONDO_OK;
+    if (error) {
+        node->group = NULL;
+        if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_taskgroup, aclmdlRICaptureTaskGrpEnd, error))
+            end = rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_taskgroup, "the end of a task group");
+        else end = rondo__ascend_error(device->library, "aclmdlRICaptureTaskGrpEnd", error);
+        void *group = NULL;
+        (void)RONDO__ASCEND_TRY(device->library, aclmdlRICaptureTaskGrpEnd, stream->native, &group);
+    }
+    if (!status) return end;
+    device->host->status_release(end);
+    return status;
+}
+
 rondo_status rondo__ascend_graph_launch(rondo__ascend_stream *stream, const rondo_call *call) {
     rondo__ascend_graph *graph = stream->capture;
     rondo__ascend_device *device = graph->device;
@@ -209,18 +319,16 @@ rondo_status rondo__ascend_graph_launch(rondo__ascend_stream *stream, const rond
     rondo_status status = graph_add(graph, &node);
     if (!status) status = graph_note_call(graph, node, call);
     if (status) return status;
-    bool grouped = device->updates;
+    bool grouped = device->updates && rondo__ascend_can(device, RONDO__ASCEND_GROUP_taskgroup);
     if (grouped) {
         int error = device->library->api.aclmdlRICaptureTaskGrpBegin(stream->native);
-        if (error == RONDO__ASCEND_NOT_SUPPORTED) grouped = device->updates = false; /* the driver is too old */
-        else status = rondo__ascend_error(device->library, "aclmdlRICaptureTaskGrpBegin", error);
+        grouped = !RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_taskgroup, aclmdlRICaptureTaskGrpBegin, error);
+        if (grouped) status = rondo__ascend_error(device->library, "aclmdlRICaptureTaskGrpBegin", error);
     }
-    if (!status)
-        status = rondo__ascend_launch(device, stream->native, node->kernel, node->words, node->count, node->name,
-                                      graph->fate);
-    if (!status && grouped)
-        status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskGrpEnd, stream->native, &node->group);
-    return status;
+    if (status) return status;
+    status =
+        rondo__ascend_launch(device, stream->native, node->kernel, node->words, node->count, node->name, graph->fate);
+    return grouped ? graph_group_end(stream, node, status) : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------ running */
@@ -234,9 +342,12 @@ static rondo_status graph_launch_at(rondo__ascend_graph *graph, rondo__ascend_st
     }
     rondo_status status = rondo__ascend_outside_before(graph, stream);
     if (!status) status = rondo__ascend_stream_ran(stream, graph->fate);
-    if (!status) status = RONDO__ASCEND_CALL(library, aclmdlRIExecuteAsync, graph->native, stream->native);
-    if (!status) rondo__ascend_outside_after(graph);
-    return status;
+    if (status) return status;
+    int error = library->api.aclmdlRIExecuteAsync(graph->native, stream->native);
+    if (RONDO__ASCEND_REFUSED(graph->device, RONDO__ASCEND_GROUP_capture, aclmdlRIExecuteAsync, error))
+        return rondo__ascend_refusal(graph->device, RONDO__ASCEND_GROUP_capture, "a replay");
+    if (!error) rondo__ascend_outside_after(graph);
+    return rondo__ascend_error(library, "aclmdlRIExecuteAsync", error);
 }
 
 static rondo_status graph_launch(void *executable, void *stream_handle) {
@@ -267,15 +378,20 @@ static rondo_status graph_update_stream(rondo__ascend_graph *graph) {
 static rondo_status graph_update_at(rondo__ascend_graph *graph, rondo__ascend_node *node, const uint64_t *words) {
     rondo__ascend_device *device = graph->device;
     rondo_status status = graph_update_stream(graph);
-    if (!status)
-        status = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskUpdateBegin, graph->update_stream, node->group);
     if (status) return status;
+    int error = device->library->api.aclmdlRICaptureTaskUpdateBegin(graph->update_stream, node->group);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_taskgroup, aclmdlRICaptureTaskUpdateBegin, error))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_taskgroup, "an update");
+    if (error) return rondo__ascend_error(device->library, "aclmdlRICaptureTaskUpdateBegin", error);
     status =
         rondo__ascend_launch(device, graph->update_stream, node->kernel, words, node->count, node->name, graph->fate);
     /* The group is closed whatever came of the launch. */
-    rondo_status end = RONDO__ASCEND_CALL(device->library, aclmdlRICaptureTaskUpdateEnd, graph->update_stream);
-    if (status) device->host->status_release(end);
-    else status = end;
+    error = device->library->api.aclmdlRICaptureTaskUpdateEnd(graph->update_stream);
+    if (!status) status = rondo__ascend_error(device->library, "aclmdlRICaptureTaskUpdateEnd", error);
+    if (rondo__ascend_tolerate(device->library, error)) { /* whatever it left open is that stream's */
+        (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, graph->update_stream);
+        graph->update_stream = NULL;
+    }
     if (status) return status;
     memcpy(node->words, words, node->count * sizeof *words);
     rondo__ascend_count(device, RONDO__ASCEND_COUNT_UPDATES);
@@ -316,10 +432,11 @@ static void graph_destroy(void *self, void *handle, void *executable) {
     (void)executable; /* the same */
     rondo_status status = rondo__ascend_enter(device, &before);
     if (!status && graph->update_stream) {
-        (void)device->library->api.aclrtSynchronizeStream(graph->update_stream);
-        (void)device->library->api.aclrtDestroyStream(graph->update_stream);
+        (void)RONDO__ASCEND_TRY(device->library, aclrtSynchronizeStream, graph->update_stream);
+        (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, graph->update_stream);
     }
-    if (!status && graph->update_event) (void)device->library->api.aclrtDestroyEvent(graph->update_event);
+    if (!status && graph->update_event)
+        (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyEvent, graph->update_event);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRIDestroy, graph->native);
     if (status)
         device->host->log(device->host->host, RONDO_LOG_WARNING, "ascend: a captured graph could not be destroyed");
@@ -331,10 +448,13 @@ static void graph_destroy(void *self, void *handle, void *executable) {
 static rondo_status graph_debug_print(void *handle, const char *path) {
     const rondo__ascend_graph *graph = handle;
     enum { WITH_ARGUMENTS = 1 };
-    if (!rondo__ascend_has(graph->device->library, RONDO__ASCEND_GROUP_json))
-        return RONDO_PLUGIN_FAIL(graph->device->host, UNSUPPORTED, CAPTURE, "ascend: %s has no aclmdlRIDebugJsonPrint",
-                                 graph->device->library->path);
-    return RONDO__ASCEND_CALL(graph->device->library, aclmdlRIDebugJsonPrint, graph->native, path, WITH_ARGUMENTS);
+    rondo__ascend_device *device = graph->device;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_json))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_json, "a picture of the graph");
+    int error = device->library->api.aclmdlRIDebugJsonPrint(graph->native, path, WITH_ARGUMENTS);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_json, aclmdlRIDebugJsonPrint, error))
+        return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_json, "a picture of the graph");
+    return rondo__ascend_error(device->library, "aclmdlRIDebugJsonPrint", error);
 }
 
 #define GRAPH_TABLE(record, wait)                                                                                   \

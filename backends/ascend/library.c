@@ -48,7 +48,8 @@ static void library_load(rondo__ascend_library *library, char *why, size_t capac
 static rondo_status library_initialise(rondo__ascend_library *library) {
     enum { REPEATED = 100002 }; /* somebody else in the process was first */
     int error = library->api.aclInit(NULL);
-    if (error && error != REPEATED) return rondo__ascend_error(library, "aclInit", error);
+    if (error && error != REPEATED) return rondo__ascend_error_as(library, RONDO_CODE_UNAVAILABLE, "aclInit", error);
+    (void)rondo__ascend_tolerate(library, error);
     library->initialised = true;
     return RONDO_OK;
 }
@@ -77,11 +78,22 @@ rondo_status rondo__ascend_library_open(rondo__ascend_library *library) {
     return status;
 }
 
+/* A driver that cannot count has none to offer: why is the answer. */
+rondo_status rondo__ascend_library_count(rondo__ascend_library *library, uint32_t *out_count) {
+    uint32_t count = 0;
+    rondo_status status = rondo__ascend_library_open(library);
+    if (!status)
+        status = rondo__ascend_error_as(library, RONDO_CODE_UNAVAILABLE, "aclrtGetDeviceCount",
+                                        library->api.aclrtGetDeviceCount(&count));
+    if (!status) *out_count = count;
+    return status;
+}
+
 void rondo__ascend_library_close(rondo__ascend_library *library) {
     uint64_t left = 0;
     /* Counted, or not at all: aclFinalize would end it for everybody. */
     if (library->initialised && rondo__ascend_has(library, RONDO__ASCEND_GROUP_reference))
-        (void)library->api.aclFinalizeReference(&left);
+        (void)RONDO__ASCEND_TRY(library, aclFinalizeReference, &left);
     if (library->handle) (void)dlclose(library->handle);
     library->handle = NULL;
     library->initialised = false;

@@ -4,7 +4,7 @@
  * to move. Pinned host memory. */
 #include "ascend.h"
 
-enum { MEMORY_HUGE_FIRST = 0, MEMORY_DRIVER_ALIGNMENT = 64 };
+enum { MEMORY_HUGE_FIRST = 0, MEMORY_DRIVER_ALIGNMENT = 64, MEMORY_HOST_ALIGNMENT = 64 };
 
 static rondo_status memory_take(rondo__ascend_device *device, uint64_t size, rondo__ascend_block *block) {
     uint64_t more = RONDO__ASCEND_ALIGNMENT - MEMORY_DRIVER_ALIGNMENT;
@@ -39,16 +39,20 @@ static rondo_status memory_allocate(void *self, uint64_t size, uint64_t *out_add
     return rondo__ascend_left(device, before, status);
 }
 
-static void memory_free(void *self, uint64_t address, uint64_t size) {
-    rondo__ascend_device *device = self;
-    void *before = NULL;
-    (void)size;
+static rondo__ascend_block *memory_forget(rondo__ascend_device *device, rondo__ascend_block **link, uint64_t address) {
     (void)pthread_mutex_lock(&device->mutex);
-    rondo__ascend_block **link = &device->blocks;
     while (*link && (*link)->address != address) link = &(*link)->next;
     rondo__ascend_block *block = *link;
     if (block) *link = block->next;
     (void)pthread_mutex_unlock(&device->mutex);
+    return block;
+}
+
+static void memory_free(void *self, uint64_t address, uint64_t size) {
+    rondo__ascend_device *device = self;
+    void *before = NULL;
+    (void)size;
+    rondo__ascend_block *block = memory_forget(device, &device->blocks, address);
     if (!block) return;
     rondo_status status = rondo__ascend_enter(device, &before);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclrtFree, block->base);
@@ -57,19 +61,50 @@ static void memory_free(void *self, uint64_t address, uint64_t size) {
     rondo__ascend_free(device->host, block, sizeof *block);
 }
 
+/* Where the driver pins none: a copy from there waits for its stream, and captures of the driver refuse it. */
+static rondo_status memory_pageable(rondo__ascend_device *device, uint64_t size, void **out_pointer) {
+    const rondo_allocator *allocator = &device->host->allocator;
+    rondo__ascend_block *block = NULL;
+    if (size <= SIZE_MAX - sizeof *block - MEMORY_HOST_ALIGNMENT)
+        block =
+            allocator->reallocate(allocator->self, NULL, 0, (size_t)size + sizeof *block + MEMORY_HOST_ALIGNMENT, 0);
+    if (!block)
+        return RONDO_PLUGIN_FAIL(device->host, OUT_OF_MEMORY, MEMORY, "ascend: no host memory of %llu bytes",
+                                 (unsigned long long)size);
+    uint64_t behind = (uint64_t)(uintptr_t)(block + 1);
+    block->address = (behind + MEMORY_HOST_ALIGNMENT - 1u) & ~(uint64_t)(MEMORY_HOST_ALIGNMENT - 1u);
+    (void)pthread_mutex_lock(&device->mutex);
+    block->next = device->pageable;
+    device->pageable = block;
+    (void)pthread_mutex_unlock(&device->mutex);
+    *out_pointer = (void *)(uintptr_t)block->address;
+    return RONDO_OK;
+}
+
+/* False: it is the driver's. */
+static bool memory_pageable_free(rondo__ascend_device *device, const void *pointer, uint64_t size) {
+    rondo__ascend_block *block = memory_forget(device, &device->pageable, (uint64_t)(uintptr_t)pointer);
+    if (block) rondo__ascend_free(device->host, block, (size_t)size + sizeof *block + MEMORY_HOST_ALIGNMENT);
+    return block != NULL;
+}
+
 static rondo_status memory_host_allocate(void *self, uint64_t size, void **out_pointer) {
     rondo__ascend_device *device = self;
     void *before = NULL;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_PINNED)) return memory_pageable(device, size, out_pointer);
     rondo_status status = rondo__ascend_enter(device, &before);
     if (status) return status;
-    status = RONDO__ASCEND_CALL(device->library, aclrtMallocHost, out_pointer, (size_t)size);
+    int error = device->library->api.aclrtMallocHost(out_pointer, (size_t)size);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_PINNED, aclrtMallocHost, error))
+        status = memory_pageable(device, size, out_pointer);
+    else status = rondo__ascend_error(device->library, "aclrtMallocHost", error);
     return rondo__ascend_left(device, before, status);
 }
 
 static void memory_host_free(void *self, void *pointer, uint64_t size) {
     rondo__ascend_device *device = self;
     void *before = NULL;
-    (void)size;
+    if (memory_pageable_free(device, pointer, size)) return;
     rondo_status status = rondo__ascend_enter(device, &before);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclrtFreeHost, pointer);
     device->host->status_release(status);

@@ -31,13 +31,11 @@ static rondo_status outside_check_stream(const rondo__ascend_stream *stream, con
         return RONDO_PLUGIN_FAIL(device->host, INVALID_STATE, CAPTURE,
                                  "ascend: nothing captures the stream that %s event %p outside of a graph",
                                  outside_verb(wait), event->native);
-    if (!device->external)
-        return RONDO_PLUGIN_FAIL(
-            device->host, UNSUPPORTED, CAPTURE,
-            "ascend: node %llu %s event %p outside of the graph: chip, firmware or driver have no such "
-            "nodes, it said before (207000)",
-            (unsigned long long)stream->capture->node_count, outside_verb(wait), event->native);
-    return outside_check(stream->capture, event, wait);
+    if (rondo__ascend_can(device, RONDO__ASCEND_GROUP_external)) return outside_check(stream->capture, event, wait);
+    char what[2 * RONDO__ASCEND_NAME];
+    (void)snprintf(what, sizeof what, "node %llu %s event %p outside of the graph",
+                   (unsigned long long)stream->capture->node_count, outside_verb(wait), event->native);
+    return rondo__ascend_refusal(device, RONDO__ASCEND_GROUP_external, what);
 }
 
 static rondo_status outside_note(rondo__ascend_graph *graph, rondo__ascend_event *event, bool wait,
@@ -61,12 +59,16 @@ static rondo_status outside_capture(rondo__ascend_event *event, rondo__ascend_st
     if (status) return status;
     int error = wait ? api->aclrtStreamWaitEventWithFlag(stream->native, event->outside, 0, OUTSIDE_EXTERNAL)
                      : api->aclrtRecordEventWithFlag(event->outside, stream->native, OUTSIDE_EXTERNAL);
-    if (error == RONDO__ASCEND_NOT_SUPPORTED) device->external = false;
     char what[2 * RONDO__ASCEND_NAME];
     (void)snprintf(what, sizeof what, "node %llu %s event %p outside of the graph: %s", (unsigned long long)note->node,
                    outside_verb(wait), event->native,
                    wait ? "aclrtStreamWaitEventWithFlag" : "aclrtRecordEventWithFlag");
-    return rondo__ascend_error(device->library, what, error);
+    status = rondo__ascend_error(device->library, what, error);
+    if (error == RONDO__ASCEND_NOT_SUPPORTED)
+        rondo__ascend_switch_off(
+            device, RONDO__ASCEND_GROUP_external,
+            wait ? "aclrtStreamWaitEventWithFlag answered 207000" : "aclrtRecordEventWithFlag answered 207000", NULL);
+    return status;
 }
 
 static rondo_status outside_at(void *event_handle, void *stream_handle, bool wait) {

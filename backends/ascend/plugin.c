@@ -16,12 +16,7 @@ typedef struct ascend_plugin {
 
 static rondo_status ascend_enumerate(void *self, uint32_t *out_count) {
     ascend_plugin *plugin = self;
-    uint32_t count = 0;
-    rondo_status status = rondo__ascend_library_open(&plugin->library);
-    if (status) return status;
-    int error = plugin->library.api.aclrtGetDeviceCount(&count);
-    *out_count = error ? 0 : count; /* a driver without a device is no failure */
-    return RONDO_OK;
+    return rondo__ascend_library_count(&plugin->library, out_count);
 }
 
 static rondo_status ascend_open(void *self, uint32_t index, const char *settings, const rondo_device_table **out_table,

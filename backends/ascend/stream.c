@@ -6,13 +6,20 @@
 
 #include "ascend.h"
 
-enum { STREAM_FAST_LAUNCH = 1, STREAM_FAST_SYNC = 2, STREAM_STOP_ON_FAILURE = 1 };
+/* An address's attributes: device, type, size of its pages, and four words of nothing yet. */
+enum { STREAM_FAST_LAUNCH = 1, STREAM_FAST_SYNC = 2, STREAM_STOP_ON_FAILURE = 1, STREAM_POINTER_WORDS = 7 };
+
+bool rondo__ascend_streams_left(rondo__ascend_device *device, uint32_t *out_left) {
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_limits)) return false;
+    int error = device->library->api.aclrtGetStreamAvailableNum(out_left);
+    if (RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_limits, aclrtGetStreamAvailableNum, error)) return false;
+    return !rondo__ascend_tolerate(device->library, error);
+}
 
 /* A stream costs one of few hardware queues: said before the driver does. */
-static rondo_status stream_check_budget(const rondo__ascend_device *device) {
-    uint32_t left = 1;
-    if (!rondo__ascend_has(device->library, RONDO__ASCEND_GROUP_limits)) return RONDO_OK;
-    if (device->library->api.aclrtGetStreamAvailableNum(&left) || left) return RONDO_OK;
+static rondo_status stream_check_budget(rondo__ascend_device *device) {
+    uint32_t left = 0;
+    if (!rondo__ascend_streams_left(device, &left) || left) return RONDO_OK;
     return RONDO_PLUGIN_FAIL(
         device->host, OUT_OF_RANGE, DRIVER,
         "ascend:%d: no hardware stream is left: streams, and captured graphs, hold them; release some",
@@ -34,14 +41,34 @@ static rondo_status stream_make(rondo__ascend_device *device, void *native, bool
     return RONDO_OK;
 }
 
-static rondo_status stream_open(rondo__ascend_device *device, void **out_native) {
+rondo_status rondo__ascend_stream_open(rondo__ascend_device *device, void **out_native) {
+    (void)pthread_mutex_lock(&device->mutex);
+    *out_native = device->spare;
+    device->spare = NULL;
+    (void)pthread_mutex_unlock(&device->mutex);
+    if (*out_native) return RONDO_OK;
     rondo_status status = stream_check_budget(device);
     if (!status)
         status = RONDO__ASCEND_CALL(device->library, aclrtCreateStreamWithConfig, out_native, 0,
                                     STREAM_FAST_LAUNCH | STREAM_FAST_SYNC);
-    if (!status && rondo__ascend_has(device->library, RONDO__ASCEND_GROUP_failure))
-        (void)device->library->api.aclrtSetStreamFailureMode(*out_native, STREAM_STOP_ON_FAILURE);
-    return status;
+    if (status || !rondo__ascend_can(device, RONDO__ASCEND_GROUP_failure)) return status;
+    int error = device->library->api.aclrtSetStreamFailureMode(*out_native, STREAM_STOP_ON_FAILURE);
+    if (!RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_failure, aclrtSetStreamFailureMode, error))
+        (void)rondo__ascend_tolerate(device->library, error);
+    return RONDO_OK;
+}
+
+/* Asked before the device says what it can do. The stream is the first one's; one that cannot be made is no answer. */
+void rondo__ascend_stream_probe(rondo__ascend_device *device) {
+    uint32_t about[STREAM_POINTER_WORDS] = {0};
+    void *first = NULL;
+    rondo_status status = rondo__ascend_stream_open(device, &first);
+    device->host->status_release(status);
+    if (!status) device->spare = first;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_pointer)) return;
+    int error = device->library->api.aclrtPointerGetAttributes(device, about);
+    if (!RONDO__ASCEND_REFUSED(device, RONDO__ASCEND_GROUP_pointer, aclrtPointerGetAttributes, error))
+        (void)rondo__ascend_tolerate(device->library, error);
 }
 
 static rondo_status stream_create(void *self, uint32_t flags, int32_t priority, void **out_stream) {
@@ -52,10 +79,10 @@ static rondo_status stream_create(void *self, uint32_t flags, int32_t priority, 
         return RONDO_PLUGIN_FAIL(device->host, INVALID_ARGUMENT, DRIVER, "ascend: unknown stream flags 0x%x", flags);
     rondo_status status = rondo__ascend_enter(device, &before);
     if (status) return status;
-    status = stream_open(device, &native);
+    status = rondo__ascend_stream_open(device, &native);
     if (!status) {
         status = stream_make(device, native, true, out_stream);
-        if (status) (void)device->library->api.aclrtDestroyStream(native);
+        if (status) (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, native);
     }
     return rondo__ascend_left(device, before, status);
 }
@@ -105,15 +132,14 @@ static rondo_status stream_launch(void *self, const rondo_call *call) {
 }
 
 /* A copy is asked for in a direction; the driver would take it as advice. */
-static rondo_status stream_check_side(const rondo__ascend_device *device, uint64_t address, bool on_device,
+static rondo_status stream_check_side(rondo__ascend_device *device, uint64_t address, bool on_device,
                                       const char *side) {
-    enum { LOCATION_DEVICE = 1 };
-    struct {
-        uint32_t id, type, page_size, reserved[4];
-    } about = {0};
-    if (!rondo__ascend_has(device->library, RONDO__ASCEND_GROUP_pointer)) return RONDO_OK;
-    if (device->library->api.aclrtPointerGetAttributes((const void *)(uintptr_t)address, &about)) return RONDO_OK;
-    bool is = about.type == LOCATION_DEVICE;
+    enum { LOCATION_DEVICE = 1, TYPE = 1 };
+    uint32_t about[STREAM_POINTER_WORDS] = {0};
+    const void *pointer = (const void *)(uintptr_t)address;
+    if (!rondo__ascend_can(device, RONDO__ASCEND_GROUP_pointer)) return RONDO_OK;
+    if (RONDO__ASCEND_TRY(device->library, aclrtPointerGetAttributes, pointer, about)) return RONDO_OK;
+    bool is = about[TYPE] == LOCATION_DEVICE;
     if (is == on_device) return RONDO_OK;
     return RONDO_PLUGIN_FAIL(device->host, INVALID_ARGUMENT, DRIVER,
                              "ascend: the %s of the copy, 0x%llx, is %s device memory", side,
