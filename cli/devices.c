@@ -37,7 +37,31 @@ static cJSON *describe_device(rondo_device *device, bool text) {
     return object;
 }
 
-static int list_type(rondo_instance *instance, const char *type, bool text, cJSON *array) {
+/* That there is none, or that one cannot be opened, is an answer here, not a failure: in one line. */
+static void say_why(rondo_status status, const char *what, bool text, cJSON *object) {
+    cJSON_AddStringToObject(object, "unavailable", rondo_status_message(status));
+    if (text) printf("  %snot available: %s\n", what, rondo_status_message(status));
+    rondo_status_release(status);
+}
+
+static void list_device(rondo_instance *instance, const char *type, uint32_t index, bool text, cJSON *devices) {
+    char name[96], what[100];
+    rondo_device *device = NULL;
+    snprintf(name, sizeof name, "%s:%u", type, (unsigned)index);
+    rondo_status status = rondo_device_open(instance, name, NULL, &device);
+    if (!status) {
+        cJSON_AddItemToArray(devices, describe_device(device, text));
+        rondo_device_release(device);
+        return;
+    }
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(devices, object);
+    cJSON_AddNumberToObject(object, "index", index);
+    snprintf(what, sizeof what, "%s  ", name);
+    say_why(status, what, text, object);
+}
+
+static void list_type(rondo_instance *instance, const char *type, bool text, cJSON *array) {
     uint32_t count = 0;
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToArray(array, object);
@@ -46,23 +70,12 @@ static int list_type(rondo_instance *instance, const char *type, bool text, cJSO
     if (text) printf("%s: %s\n", type, rondo_device_type_description(instance, type));
     rondo_status status = rondo_device_type_count(instance, type, &count);
     if (status) {
-        /* No driver is an answer here, not a failure. */
-        cJSON_AddStringToObject(object, "unavailable", rondo_status_message(status));
-        if (text) printf("  not available: %s\n", rondo_status_message(status));
-        rondo_status_release(status);
-        return CLI_DONE;
+        say_why(status, "", text, object);
+        return;
     }
     cJSON *devices = cJSON_AddArrayToObject(object, "devices");
-    for (uint32_t i = 0; i < count; ++i) {
-        char name[96];
-        rondo_device *device = NULL;
-        snprintf(name, sizeof name, "%s:%u", type, i);
-        status = rondo_device_open(instance, name, NULL, &device);
-        if (status) return cli_report(status);
-        cJSON_AddItemToArray(devices, describe_device(device, text));
-        rondo_device_release(device);
-    }
-    return CLI_DONE;
+    if (text && !count) printf("  none here\n");
+    for (uint32_t i = 0; i < count; ++i) list_device(instance, type, i, text, devices);
 }
 
 int cli_devices(int argc, char **argv) {
@@ -78,7 +91,7 @@ int cli_devices(int argc, char **argv) {
         cJSON *array = cJSON_CreateArray();
         const char *type;
         for (uint32_t i = 0; code == CLI_DONE && (type = rondo_device_type_at(instance, i)); ++i)
-            code = list_type(instance, type, !options->json, array);
+            list_type(instance, type, !options->json, array);
         if (code == CLI_DONE && options->json) {
             char *json = cJSON_Print(array);
             puts(json ? json : "[]");

@@ -11,11 +11,17 @@ import unittest
 from support import BUILD, ROOT, model, rondo
 
 LIBRARY = BUILD / "lib/simulators/libascendcl.so"
+ODD = BUILD / "tests/libascend_odd_driver.so"
 FRAME = ("--dim", "input.0=1", "--dim", "input.1=576", "--dim", "state.1=1", "--set", "sr=16000", "--random", "3")
 
 
 def environment(**extra):
     return {**os.environ, "RONDO_ACL_LIBRARY": str(LIBRARY), **extra}
+
+
+def odd(answers, **extra):
+    """The simulated driver, but for the calls that always answer a number."""
+    return environment(RONDO_ACL_LIBRARY=str(ODD), RONDO_ODD=answers, **extra)
 
 
 class Ascend(unittest.TestCase):
@@ -38,6 +44,45 @@ class Ascend(unittest.TestCase):
             self.assertIn(f"rondo: note: {device}: task edit: not used: ", done.stderr)
             self.assertIn(f"rondo: note: {device}: conditions in its own graphs: not used: ", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 4)
+
+    def test_devices_that_do_not_open_are_told_and_the_others_listed(self):
+        count, silent = "aclrtGetDeviceCount: the driver gives no reason [207004]", "aclrtSetDevice: the driver gives no reason [507000]"
+        told = "aclrtSetDevice: it was told to fail (error 507000) [507000]"
+        for env, lines in ((odd("aclrtGetDeviceCount=207004"), [f"  not available: {count}"]),
+                           (odd("aclrtSetDevice=507000"), [f"  ascend:{n}  not available: {silent}" for n in (0, 1)]),
+                           (environment(RONDO_ACL_FAIL="aclrtSetDevice:1:507000"), [f"  ascend:0  not available: {told}", None]),
+                           (environment(RONDO_ACL_DEVICES="0"),
+                            ["  not available: aclrtGetDeviceCount: there is no device (error 207004) [207004]"])):
+            done = rondo("devices", env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            listed = [line for line in done.stdout.splitlines() if not line.startswith("      ")]
+            ascend = listed[listed.index("ascend: Ascend NPUs, through libascendcl") + 1:]
+            self.assertEqual(len(ascend), len(lines), done.stdout)
+            for line, want in zip(ascend, lines):
+                self.assertEqual(line, want or line)
+            self.assertIn("cpu:0", done.stdout)
+        devices = json.loads(rondo("devices", "--json", env=environment(RONDO_ACL_FAIL="aclrtSetDevice:1:507000")).stdout)
+        devices = next(kind["devices"] for kind in devices if kind["type"] == "ascend")
+        self.assertEqual(([device["index"] for device in devices], devices[0]["unavailable"]), ([0, 1], told))
+        for answers, why in (("aclrtGetDeviceCount=207004", count), ("aclrtSetDevice=507000", silent)):
+            done = rondo("conformance", "--device", "ascend", env=odd(answers))
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(why, done.stderr)
+
+    def test_what_a_driver_answers_207000_to_is_skipped_by_rule(self):
+        for answers, tags, rules in (
+                ("aclmdlRIExecuteAsync=207000", ("graph",), ()), ("aclmdlRICaptureEnd=507000", ("fork", "failure"), ()),
+                ("aclrtSetStreamFailureMode=207000,aclmdlRICaptureBegin=207000", ("fork", "failure"),
+                 ("the device says that what stands behind failed work may run",)),
+                ("aclrtPointerGetAttributes=207000", ("copy",), ("the device says that it does not check a copy's direction",)),
+                ("aclrtLaunchHostFunc=207000,aclrtMallocHost=207000,aclrtGetMemInfo=207000", (),
+                 ("the device runs no host functions: a host function on a stream: ascend:0 has no host functions: aclrtLaunchHostFunc "
+                  "answered 207000", "the size of the device's memory is unknown")),
+                ("aclrtBinaryLoadFromData=207000", (), ("the device has no kernel catalogue", "the device's kernels are no host functions"))):
+            done = rondo("conformance", "--device", "ascend", *(word for tag in tags for word in ("--tag", tag)), env=odd(answers))
+            self.assertRegex(done.stdout.strip().splitlines()[-1], r"^\d+ passed, 0 failed, \d+ skipped$", done.stdout)
+            for rule in rules:
+                self.assertIn(rule, done.stdout)
 
     def test_conformance(self):
         with tempfile.TemporaryDirectory() as folder:
