@@ -594,9 +594,76 @@ static void test_an_event_of_both_uses(rondo_test *t) {
     T_OK(t, rondo_stream_synchronize(stream));
     want(t, &b, b.c, 3);
     rondo_graph_reset(direct);
+    /* A graph that waits for one becomes a part of the driver's, and may go. */
     T_OK(t, rondo_graph_capture_begin(direct, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
-    T_FAILS(t, rondo_graph_replay(second, stream), UNSUPPORTED, "events outside of the graph");
-    T_FAILS(t, rondo_graph_capture_end(direct, stream), CAPTURE_INVALIDATED, "");
+    T_OK(t, rondo_graph_replay(second, stream));
+    T_OK(t, rondo_graph_capture_end(direct, stream));
+    rondo_graph_reset(second);
+    for (int i = 0; i < 10; i++) {
+        T_OK(t, rondo_stream_fill(b.stream, b.a, 0, 64));
+        T_OK(t, rondo_graph_replay(first, b.stream)); /* and records */
+        T_OK(t, rondo_graph_replay(direct, stream));
+        T_OK(t, rondo_stream_synchronize(stream));
+        want(t, &b, b.b, 8);
+    }
+}
+
+/* The graph of a stream of another library's waits for what the side records, and the side for what it records. */
+static void test_events_of_outside_on_wrapped_streams(rondo_test *t) {
+    enum { STEPS = 20 };
+    bed b;
+    vendor v;
+    void *results = NULL;
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    bed_open(t, NULL, &b);
+    vendor_open(t, &v);
+    rondo_stream *stream = wrap(t, &b, v.stream);
+    rondo_event *in = NULL, *out = open_event(t, &b), *inside = open_event(t, &b);
+    rondo_graph *graph = open_graph(t, &b);
+    T_OK(t, rondo_event_create(b.device, &in));
+    T_OK(t, rondo_memory_allocate(b.device, (uint64_t)STEPS * 64, &results));
+    T_EQ(t, b.control->set("DELAY", 30), 0);
+    T_OK(t, spin(&b, b.side));
+    T_OK(t, iota(&b, b.side, b.a, 0));
+    T_OK(t, rondo_event_record(in, b.side)); /* before there is a graph that waits for it */
+    T_OK(t, rondo_graph_capture_begin(graph, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
+    T_OK(t, rondo_event_wait_external(in, stream));
+    T_OK(t, copy(&b, stream, b.a, b.b));
+    T_EQ(t, v.set(b.c, 64, 0x11, 64, v.stream), 0); /* Rondo does not see it */
+    T_OK(t, rondo_event_record_external(out, stream));
+    T_OK(t, rondo_graph_capture_end(graph, stream));
+    T_OK(t, rondo_graph_get_info(graph, &info));
+    T_EQ(t, info.events, 2);
+    T_TRUE(t, info.native && info.opaque && info.unverified);
+    T_EQ(t, b.control->count("aclrtStreamWaitEventWithFlag") + b.control->count("aclrtRecordEventWithFlag"), 2);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        T_OK(t, rondo_graph_replay(graph, stream));
+        T_OK(t, rondo_event_wait(out, b.side));
+        T_OK(t, copy(&b, b.side, b.b, (char *)results + step * 64));
+        T_OK(t, iota(&b, b.side, b.a, 100 * (step + 1))); /* what the replay has read */
+        T_OK(t, rondo_event_record(in, b.side));
+    }
+    T_OK(t, rondo_event_synchronize(out));
+    T_OK(t, rondo_stream_synchronize(b.side)); /* the delays are set anew behind it */
+    T_OK(t, rondo_stream_synchronize(stream));
+    for (uint64_t step = 0; step < STEPS; step++) want(t, &b, (char *)results + step * 64, 100 * step);
+    T_EQ(t, b.control->count("aclmdlRIExecuteAsync"), STEPS);
+    /* The graph keeps what it waits for. */
+    rondo_event_release(in);
+    T_OK(t, rondo_graph_replay(graph, stream));
+    T_OK(t, rondo_stream_synchronize(stream));
+    rondo_graph_reset(graph);
+    /* One is of outside, or of the capture. */
+    T_OK(t, rondo_graph_capture_begin(graph, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
+    T_OK(t, rondo_event_record(inside, stream));
+    T_FAILS(t, rondo_event_wait_external(inside, stream), INVALID_ARGUMENT, "in this very capture");
+    T_FAILS(t, rondo_graph_capture_end(graph, stream), CAPTURE_INVALIDATED, "in this very capture");
+    /* And once a graph: what the driver has for that fits its graphs. */
+    T_OK(t, rondo_graph_capture_begin(graph, stream, no_pool, RONDO_CAPTURE_MODE_RELAXED));
+    T_OK(t, rondo_event_record_external(out, stream));
+    T_FAILS(t, rondo_event_record_external(out, stream), UNSUPPORTED, "which node 0 records already");
+    T_FAILS(t, rondo_graph_capture_end(graph, stream), CAPTURE_INVALIDATED, "records already");
+    T_OK(t, rondo_stream_synchronize(stream));
 }
 
 static void test_keep_graph_has_no_effect_there(rondo_test *t) {
@@ -641,4 +708,4 @@ RONDO_TEST_MAIN(T(test_no_library), T(test_wrong_library), T(test_codes), T(test
                 T_PLAIN(test_older_firmware_has_no_events_of_outside), T_PLAIN(test_records_of_outside_are_refused),
                 T_PLAIN(test_a_library_without_events_of_outside), T_PLAIN(test_what_is_not_used_is_told),
                 T_PLAIN(test_an_event_of_outside_twice), T_PLAIN(test_an_event_of_both_uses),
-                T(test_keep_graph_has_no_effect_there))
+                T_PLAIN(test_events_of_outside_on_wrapped_streams), T(test_keep_graph_has_no_effect_there))

@@ -42,16 +42,24 @@ rondo_status rondo__direct_end(rondo_graph *graph, bool keep) {
     return status;
 }
 
-static rondo_status direct_no_external(const rondo_graph *graph) {
-    return RONDO__FAIL(
-        UNSUPPORTED, CAPTURE,
-        "graph '%s': the stream is another library's, and events outside of the graph are not recorded by its "
-        "driver through Rondo",
-        graph->name);
+/* The graph's list, which is empty else, has the event, and looks after it at each replay. */
+static rondo_status direct_keep(rondo_graph *graph, rondo_event *event, bool wait) {
+    if (!rondo__device_has_outside_events(graph->device))
+        return RONDO__FAIL(
+            UNSUPPORTED, CAPTURE,
+            "graph '%s': the stream is another library's, and graphs of device '%s:%d' have no events outside "
+            "of them",
+            graph->name, graph->device->properties.name, (int)graph->device->properties.index);
+    return rondo__call_list_append_event(graph->list, event, wait);
+}
+
+static rondo_status direct_outside(rondo_graph *graph, rondo_event *event, rondo_stream *stream, bool wait) {
+    RONDO__TRY(direct_keep(graph, event, wait));
+    return rondo__event_outside(event, stream, wait);
 }
 
 rondo_status rondo__direct_record(rondo_graph *graph, rondo_event *event, rondo_stream *stream, bool external) {
-    if (external) return direct_no_external(graph);
+    if (external) return direct_outside(graph, event, stream, false);
     RONDO__TRY(rondo__event_record(event, stream));
     event->capture = graph->capture_id;
     return RONDO_OK;
@@ -59,7 +67,7 @@ rondo_status rondo__direct_record(rondo_graph *graph, rondo_event *event, rondo_
 
 rondo_status rondo__direct_wait(rondo_graph *graph, rondo_event *event, rondo_stream *stream, bool external) {
     rondo__graph_stream joined = {stream, 0};
-    if (external) return direct_no_external(graph);
+    if (external) return direct_outside(graph, event, stream, true);
     if (rondo__stream_recorder(stream) == &graph->recorder) return rondo__event_wait(event, stream);
     RONDO__TRY(rondo__buffer_reserve(&graph->streams, graph->streams.count + 1u));
     rondo__graph_settle(stream);
@@ -69,11 +77,15 @@ rondo_status rondo__direct_wait(rondo_graph *graph, rondo_event *event, rondo_st
     return RONDO_OK;
 }
 
-/* They would outlive the child that keeps them. */
-static rondo_status direct_no_events(const rondo_graph *graph, const rondo_graph *child) {
-    uint64_t counts[RONDO__LIST_KINDS];
-    rondo__call_list_counts(child->list, counts);
-    return counts[RONDO__LIST_RECORD] || counts[RONDO__LIST_WAIT] ? direct_no_external(graph) : RONDO_OK;
+/* They may outlive the child that has them. */
+static rondo_status direct_keep_events(rondo_graph *graph, const rondo_graph *child) {
+    rondo__call_list_node node;
+    for (uint64_t i = 0; i < rondo__call_list_count(child->list); i++) {
+        rondo__call_list_describe(child->list, i, &node);
+        bool wait = node.kind == RONDO__LIST_WAIT;
+        if (wait || node.kind == RONDO__LIST_RECORD) RONDO__TRY(direct_keep(graph, node.event, wait));
+    }
+    return RONDO_OK;
 }
 
 rondo_status rondo__direct_embed(rondo_graph *graph, const rondo_graph *child, rondo_stream *stream) {
@@ -83,6 +95,6 @@ rondo_status rondo__direct_embed(rondo_graph *graph, const rondo_graph *child, r
                            graph->name,
                            child->direct ? "it is a graph of the driver itself, and drivers do not nest them"
                                          : "its slots or random numbers are done around it at each replay");
-    RONDO__TRY(direct_no_events(graph, child));
+    RONDO__TRY(direct_keep_events(graph, child));
     return rondo__call_list_enqueue(child->list, stream, child->lanes);
 }

@@ -2,7 +2,7 @@
  *
  * Captures of streams that are somebody else's (rondo_stream_wrap), on devices whose driver captures. Their owner enqueues work
  * there that Rondo never sees, so the driver records, and what comes through Rondo goes on to it. The graph is the driver's alone:
- * it has no list, no slots, and nodes that nobody can count. */
+ * it has no slots, nodes that nobody can count, and in its list only the events outside of it that it records and waits for. */
 #ifndef RONDO_SRC_GRAPH_DIRECT_H
 #define RONDO_SRC_GRAPH_DIRECT_H
 

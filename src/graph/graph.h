@@ -83,7 +83,7 @@ struct rondo_graph {
     rondo__call_list *list;
     rondo__lanes *lanes; /* null where nothing runs apart */
     rondo__driver_graph driver;
-    bool direct;              /* the driver's capture, of a stream that is somebody else's: the list is empty */
+    bool direct;              /* the driver's capture, of another's stream: the list has events of outside alone */
     rondo_pool_id pool;       /* one use of it is ours; {0, 0}: none */
     bool copies;              /* some slot is copied around the list */
     bool around;              /* a replay has to do something before or after the list */
