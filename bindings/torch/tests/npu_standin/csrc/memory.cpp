@@ -38,7 +38,7 @@ struct Diversion {
   std::function<bool(aclrtStream)> filter;
 };
 
-std::recursive_mutex g_mutex;
+std::recursive_mutex g_blocks_mutex;
 using Lock = std::lock_guard<std::recursive_mutex>;
 std::map<char*, Block>& blocks() {
   static auto* all = new std::map<char*, Block>;
@@ -61,13 +61,13 @@ void free_block(void* pointer) {
   if (!pointer) return;
   std::vector<aclrtStream> users;
   {
-    Lock lock(g_mutex);
+    Lock lock(g_blocks_mutex);
     users.swap(blocks().at(static_cast<char*>(pointer)).users);
   }
   for (aclrtStream user : users) {  // a graph that is being captured keeps its own memory
     if (!capture_of(user)) (void)aclrtSynchronizeStream(user);
   }
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   Block& block = blocks().at(static_cast<char*>(pointer));
   TORCH_INTERNAL_ASSERT(block.live, "npu: a block is freed twice");
   block.live = false;
@@ -89,7 +89,7 @@ c10::DataPtr allocate_on(int device, size_t bytes) {
   if (!bytes) return {nullptr, nullptr, &free_block, where};
   size_t size = (bytes + 511) / 512 * 512;
   aclrtStream stream = current_stream(device);
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   PoolId pool = route(device, stream);
   char* found = nullptr;
   each_of(device, pool, [&](char* pointer, Block& block) {
@@ -116,7 +116,7 @@ struct Memory final : c10::DeviceAllocator {
     int device = current_device();
     enter(device);
     if (aclrtSynchronizeDevice()) return;  // a stream captures: what is free stays
-    Lock lock(g_mutex);
+    Lock lock(g_blocks_mutex);
     for (auto one = blocks().begin(); one != blocks().end();) {
       bool gone = !one->second.live && one->second.pool == PoolId{0, 0} && one->second.device == device;
       if (gone) (void)aclrtFree(one->first);
@@ -125,7 +125,7 @@ struct Memory final : c10::DeviceAllocator {
   }
   void recordStream(const c10::DataPtr& pointer, c10::Stream stream) override {
     aclrtStream user = native(stream);
-    Lock lock(g_mutex);
+    Lock lock(g_blocks_mutex);
     auto found = blocks().find(static_cast<char*>(pointer.get()));
     if (found != blocks().end() && found->second.stream != user) found->second.users.push_back(user);
   }
@@ -154,12 +154,12 @@ struct HostMemory final : at::HostAllocator {
   void reset_peak_stats() override {}
 };
 
-struct Registered {
-  Registered() {
+struct RegisteredMemory {
+  RegisteredMemory() {
     c10::SetAllocator(kType, memory());
     at::setHostAllocator(kType, new HostMemory);
   }
-} g_registered;
+} g_memory_registered;
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
 
@@ -170,7 +170,7 @@ struct Checkpoint {
 };
 
 std::shared_ptr<Checkpoint> get_checkpoint(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   TORCH_CHECK(g_uses.count({device, pool}), "npu: there is no such pool");
   auto state = std::make_shared<Checkpoint>(Checkpoint{device, pool, {}});
   each_of(device, pool, [&](char* pointer, Block& block) { state->live[pointer] = block.live; });
@@ -179,7 +179,7 @@ std::shared_ptr<Checkpoint> get_checkpoint(int device, PoolId pool) {
 
 void set_checkpoint(int device, const std::shared_ptr<Checkpoint>& state, const std::vector<uint64_t>& stale,
                     const std::vector<uint64_t>& live) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   TORCH_CHECK(device == state->device, "npu: the checkpoint is another device's");
   std::set<void*> created;
   each_of(device, state->pool, [&](char* pointer, Block& block) {
@@ -201,7 +201,7 @@ void set_checkpoint(int device, const std::shared_ptr<Checkpoint>& state, const 
 }
 
 bool check_live(int device, PoolId pool, const std::set<uint64_t>& expected) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   std::set<uint64_t> found;
   each_of(device, pool, [&](char* pointer, Block& block) {
     if (block.live) found.insert(reinterpret_cast<uint64_t>(pointer));
@@ -210,7 +210,7 @@ bool check_live(int device, PoolId pool, const std::set<uint64_t>& expected) {
 }
 
 py::list snapshot() {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   py::list segments;
   for (auto& [pointer, block] : blocks()) {
     py::dict inside, segment;
@@ -234,7 +234,7 @@ c10::Allocator* memory() {
 }
 
 void begin_pool(int device, PoolId pool, std::function<bool(aclrtStream)> filter) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   for (const Diversion& one : diversions()) {
     TORCH_CHECK(one.device != device || one.pool != pool, "npu: already recording to the pool");
   }
@@ -245,12 +245,12 @@ void begin_pool(int device, PoolId pool, std::function<bool(aclrtStream)> filter
 }
 
 void end_pool(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   diversions().remove_if([&](const Diversion& one) { return one.device == device && one.pool == pool; });
 }
 
 void release_pool(int device, PoolId pool) {
-  Lock lock(g_mutex);
+  Lock lock(g_blocks_mutex);
   int& uses = g_uses.at({device, pool});
   TORCH_CHECK(uses > 0, "npu: the pool was released");
   if (--uses) return;

@@ -25,19 +25,19 @@ at::Tensor make(c10::IntArrayRef size, c10::IntArrayRef stride, at::ScalarType d
   return at::detail::empty_strided_generic(size, stride, memory(), kKeys, dtype);
 }
 
-int index_of(std::optional<c10::Device> device) {
+int index_or_current(std::optional<c10::Device> device) {
   return device.has_value() && device->index() >= 0 ? device->index() : current_device();
 }
 
 at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                  std::optional<c10::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
-  c10::DeviceGuard guard(c10::Device(kType, static_cast<c10::DeviceIndex>(index_of(device))));
+  c10::DeviceGuard guard(c10::Device(kType, static_cast<c10::DeviceIndex>(index_or_current(device))));
   return at::detail::empty_generic(size, memory(), kKeys, c10::dtype_or_default(dtype), format);
 }
 
 at::Tensor empty_with_strides(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<at::ScalarType> dtype,
                               std::optional<at::Layout>, std::optional<c10::Device> device, std::optional<bool>) {
-  return make(size, stride, c10::dtype_or_default(dtype), index_of(device));
+  return make(size, stride, c10::dtype_or_default(dtype), index_or_current(device));
 }
 
 at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride) {
@@ -148,7 +148,7 @@ Argument argument_of(const c10::IValue& value, int* device) {
     result.optional = value.isOptionalTensorList();
     for (const c10::IValue& one : value.toListRef()) result.list.push_back(argument_of(one, device));
   } else if (value.isDevice() && value.toDevice().type() == kType) {
-    *device = index_of(value.toDevice());
+    *device = index_or_current(value.toDevice());
     result.value = c10::Device(c10::kCPU);
   } else {
     result.value = value;
