@@ -21,8 +21,18 @@ void cli_tensor_text(const rondo_tensor_info *info, char *buffer, size_t capacit
     if ((size_t)length < capacity) snprintf(buffer + length, capacity - (size_t)length, "%s", info->rank ? "]" : "[]");
 }
 
+static double half_at(uint32_t code, int fraction_bits, int bias, uint32_t special) {
+    uint32_t fraction = code & ((1u << fraction_bits) - 1u), exponent = (code & 0x7fffu) >> fraction_bits;
+    double sign = code & 0x8000u ? -1.0 : 1.0;
+    if (exponent == special) return fraction ? (double)NAN : sign * (double)INFINITY;
+    if (!exponent) return sign * ldexp((double)fraction, 1 - bias - fraction_bits);
+    return sign * ldexp((double)(fraction | 1u << fraction_bits), (int)exponent - bias - fraction_bits);
+}
+
 static double float_at(const rondo_tensor_view *view, uint64_t index) {
     const char *data = (const char *)view->data + view->byte_offset;
+    if (view->dtype == RONDO_DTYPE_F16) return half_at(((const uint16_t *)(const void *)data)[index], 10, 15, 31);
+    if (view->dtype == RONDO_DTYPE_BF16) return half_at(((const uint16_t *)(const void *)data)[index], 7, 127, 255);
     if (view->dtype == RONDO_DTYPE_F64) return ((const double *)(const void *)data)[index];
     return (double)((const float *)(const void *)data)[index];
 }
@@ -52,6 +62,16 @@ static bool floats_agree(const rondo_tensor_view *got, const rondo_tensor_view *
     return true;
 }
 
+/* The bits of an element that is no float; those of less than a byte lie packed, the first in the low bits. */
+static bool bits_agree(const rondo_tensor_view *got, const rondo_tensor_view *want, uint64_t index) {
+    const unsigned char *g = (const unsigned char *)got->data + got->byte_offset;
+    const unsigned char *w = (const unsigned char *)want->data + want->byte_offset;
+    uint64_t bits = rondo_dtype_bits(got->dtype);
+    if (bits >= 8) return memcmp(g + index * (bits / 8), w + index * (bits / 8), (size_t)(bits / 8)) == 0;
+    uint64_t shift = index * bits % 8;
+    return ((g[index * bits / 8] ^ w[index * bits / 8]) >> shift & ((1u << bits) - 1u)) == 0;
+}
+
 bool cli_tensor_agrees(const rondo_tensor_view *got, const rondo_tensor_view *want, double relative, double absolute,
                        bool whole, char *reason, size_t capacity) {
     rondo_tensor_info g = {0}, w = {0};
@@ -70,11 +90,11 @@ bool cli_tensor_agrees(const rondo_tensor_view *got, const rondo_tensor_view *wa
     }
     uint64_t count = 1;
     for (int32_t d = 0; d < got->rank; ++d) count *= (uint64_t)got->shape[d];
-    if (got->dtype == RONDO_DTYPE_F32 || got->dtype == RONDO_DTYPE_F64)
+    if (got->dtype == RONDO_DTYPE_F32 || got->dtype == RONDO_DTYPE_F64 || got->dtype == RONDO_DTYPE_F16 ||
+        got->dtype == RONDO_DTYPE_BF16)
         return floats_agree(got, want, count, relative, absolute, whole, reason, capacity);
-    uint64_t width = rondo_dtype_bits(got->dtype) / 8u;
     for (uint64_t i = 0; i < count; ++i) {
-        if (memcmp((const char *)got->data + i * width, (const char *)want->data + i * width, width) == 0) continue;
+        if (bits_agree(got, want, i)) continue;
         snprintf(reason, capacity, "element %llu differs", (unsigned long long)i);
         return false;
     }

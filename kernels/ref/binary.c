@@ -2,7 +2,7 @@
  *
  * Operators of two elements, broadcast: a row of code for each data type, which a walk over the output's shape calls
  * row by row. Integers are computed unsigned, so they wrap; integer division by zero stops the run instead of the
- * process. Max and Min fold any number of inputs the same way. */
+ * process. Max, Min, Sum and Mean fold any number of inputs the same way. */
 #include "ref.h"
 
 typedef int32_t (*binary_row)(int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step, void *out);
@@ -41,6 +41,10 @@ RONDO__REF_EACH_NUMBER(BINARY_TEST, less, x < y)
 BINARY_NUMBER_TABLE(less)
 RONDO__REF_EACH_NUMBER(BINARY_TEST, greater, x > y)
 BINARY_NUMBER_TABLE(greater)
+RONDO__REF_EACH_NUMBER(BINARY_TEST, less_equal, x <= y)
+BINARY_NUMBER_TABLE(less_equal)
+RONDO__REF_EACH_NUMBER(BINARY_TEST, greater_equal, x >= y)
+BINARY_NUMBER_TABLE(greater_equal)
 
 RONDO__REF_EACH_NUMBER(BINARY_TEST, equal, x == y)
 BINARY_TEST(BOOL, uint8_t, b8, equal, (x != 0) == (y != 0))
@@ -51,6 +55,11 @@ BINARY_TEST(BOOL, uint8_t, b8, and, x != 0 && y != 0)
 static const binary_row binary_and_rows[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = binary_and_b8};
 BINARY_TEST(BOOL, uint8_t, b8, or, x != 0 || y != 0)
 static const binary_row binary_or_rows[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = binary_or_b8};
+BINARY_TEST(BOOL, uint8_t, b8, xor, (x != 0) != (y != 0))
+static const binary_row binary_xor_rows[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = binary_xor_b8};
+
+/* Sums of many inputs: of floats only. */
+static const binary_row binary_sum_rows[RONDO_DTYPE_COUNT] = {RONDO__REF_EACH_FLOAT(BINARY_ENTRY, add, )};
 
 /* A NaN on either side is the result. */
 RONDO__REF_EACH_FLOAT(BINARY_ROW, max, x > y || x != x ? x : y)
@@ -116,7 +125,7 @@ static rondo_status binary_build(rondo__ref_builder *b) {
     rondo__ref_kernel *k = b->kernel;
     const rondo__ref_tensor *in = rondo__ref_input(k, 0), *out = rondo__ref_output(k, 0);
     const char *name = k->op->name;
-    bool test = strcmp(name, "Equal") == 0 || strcmp(name, "Less") == 0 || strcmp(name, "Greater") == 0;
+    bool test = strcmp(name, "Equal") == 0 || strncmp(name, "Less", 4) == 0 || strncmp(name, "Greater", 7) == 0;
     rondo_status status = rondo__ref_need_types(b, "the input", in, binary_types((const binary_row *)k->op->rows));
     if (!status) status = rondo__ref_need_same_type(b, "input 1", rondo__ref_input(k, 1), in->dtype);
     if (!status) status = rondo__ref_need_same_type(b, "the output", out, test ? RONDO_DTYPE_BOOL : in->dtype);
@@ -187,6 +196,16 @@ static int32_t binary_fold_run(const rondo__ref_kernel *k, const uint64_t *words
     return RONDO__REF_OK;
 }
 
+static int32_t binary_mean_run(const rondo__ref_kernel *k, const uint64_t *words) {
+    const rondo__ref_tensor *out = &k->tensors[k->input_count];
+    int32_t reason = binary_fold_run(k, words);
+    void *to = rondo__ref_address(rondo__ref_output_word(k, words, 0));
+    for (int64_t i = 0; !reason && i < out->count; i++) {
+        rondo__ref_put(out->dtype, to, i, rondo__ref_get(out->dtype, to, i) / (double)k->input_count);
+    }
+    return reason;
+}
+
 #define BINARY_OPERATOR(name, attributes, rows) \
     { name, 2, 2, 1, 1, attributes, binary_build, binary_run, rows }
 
@@ -196,11 +215,16 @@ const rondo__ref_operator rondo__ref_binary_operators[] = {
     BINARY_OPERATOR("Div", "", binary_div_rows),
     BINARY_OPERATOR("Equal", "", binary_equal_rows),
     BINARY_OPERATOR("Greater", "", binary_greater_rows),
+    BINARY_OPERATOR("GreaterOrEqual", "", binary_greater_equal_rows),
     BINARY_OPERATOR("Less", "", binary_less_rows),
+    BINARY_OPERATOR("LessOrEqual", "", binary_less_equal_rows),
     {"Max", 1, RONDO__REF_MANY, 1, 1, "", binary_fold_build, binary_fold_run, binary_max_rows},
+    {"Mean", 1, RONDO__REF_MANY, 1, 1, "", binary_fold_build, binary_mean_run, binary_sum_rows},
     {"Min", 1, RONDO__REF_MANY, 1, 1, "", binary_fold_build, binary_fold_run, binary_min_rows},
     BINARY_OPERATOR("Mul", "", binary_mul_rows),
     BINARY_OPERATOR("Or", "", binary_or_rows),
     BINARY_OPERATOR("Sub", "", binary_sub_rows),
+    {"Sum", 1, RONDO__REF_MANY, 1, 1, "", binary_fold_build, binary_fold_run, binary_sum_rows},
+    BINARY_OPERATOR("Xor", "", binary_xor_rows),
     {NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -29,48 +29,89 @@ static uint64_t cast_to_integer(double x, rondo_dtype to) {
 
 /* ---------------------------------------------------------------------------------------------------- Cast */
 
+#define CAST_TYPES (RONDO__REF_ALL_TYPES | RONDO__REF_NARROW_TYPES)
+
+static rondo_status cast_round(rondo__ref_builder *b) {
+    static const char *const names[] = {"up", "down", "nearest"};
+    const char *mode = "up";
+    rondo_status status = rondo__ref_attribute_string(b, "round_mode", &mode);
+    if (status) return status;
+    int32_t i = 0;
+    while (i < 3 && strcmp(names[i], mode) != 0) i++;
+    if (i == 3) return RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "there is no round_mode '%s'", mode);
+    b->kernel->as.cast.round = i;
+    return RONDO_OK;
+}
+
+/* Cast, and CastLike, whose second input lends no more than its type. */
 static rondo_status cast_build(rondo__ref_builder *b) {
-    const rondo__ref_tensor *in = rondo__ref_input(b->kernel, 0), *out = rondo__ref_output(b->kernel, 0);
-    int64_t to = out->dtype, saturate;
-    const char *mode;
-    rondo_status status = rondo__ref_need_types(b, "the input", in, RONDO__REF_ALL_TYPES);
-    if (!status) status = rondo__ref_need_types(b, "the output", out, RONDO__REF_ALL_TYPES);
+    rondo__ref_kernel *k = b->kernel;
+    const rondo__ref_tensor *in = rondo__ref_input(k, 0), *out = rondo__ref_output(k, 0);
+    int64_t to = k->input_count > 1 ? rondo__ref_input(k, 1)->dtype : out->dtype, saturate = 1;
+    rondo_status status = rondo__ref_need_types(b, "the input", in, CAST_TYPES);
+    if (!status) status = rondo__ref_need_types(b, "the output", out, CAST_TYPES);
     if (!status) status = rondo__ref_need_shape_of(b, "the output", out, in);
     if (!status) status = rondo__ref_attribute_int(b, "to", &to);
-    if (!status) status = rondo__ref_attribute_int(b, "saturate", &saturate);  /* only means something for */
-    if (!status) status = rondo__ref_attribute_string(b, "round_mode", &mode); /* the 8-bit floats */
+    if (!status) status = rondo__ref_attribute_int(b, "saturate", &saturate);
+    if (!status) status = cast_round(b);
     if (!status && to != out->dtype) {
-        status = RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "the attribute 'to' is %lld but the output's type is %d",
+        status = RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "it is to cast to type %lld but the output's type is %d",
                                    (long long)to, (int)out->dtype);
     }
-    if (!status) rondo__ref_allow_in_place(b->kernel, 0);
+    k->as.cast.saturate = saturate != 0;
+    k->needs_no_data = 1u << 1;
+    /* Packed elements share bytes, which a write clears before the others were read. */
+    if (!status && !rondo__ref_is_packed(in->dtype)) rondo__ref_allow_in_place(k, 0);
     return status;
 }
 
-static int32_t cast_run(const rondo__ref_kernel *k, const uint64_t *words) {
-    const rondo_dtype from = k->tensors[0].dtype, to = k->tensors[1].dtype;
+/* To int4, uint4, int2 and uint2 as to int8: the low bits are kept. */
+static void cast_put_integer(rondo_dtype to, void *out, int64_t i, double x) {
+    uint64_t value =
+        to == RONDO_DTYPE_BOOL ? x != 0 : cast_to_integer(x, rondo__ref_is_packed(to) ? RONDO_DTYPE_I8 : to);
+    rondo__ref_put_whole(to, out, i, value);
+}
+
+int32_t rondo__ref_run_cast(const rondo__ref_kernel *k, const uint64_t *words) {
+    const rondo_dtype from = k->tensors[0].dtype, to = k->tensors[k->input_count].dtype;
     const void *in = rondo__ref_address(words[0]);
-    void *out = rondo__ref_address(words[1]);
+    void *out = rondo__ref_address(words[k->input_count]);
+    const rondo__ref_round round = (rondo__ref_round)k->as.cast.round;
     for (int64_t i = 0; i < k->tensors[0].count; i++) {
-        if (rondo__ref_is_float(from)) {
-            double x = rondo__ref_get(from, in, i);
-            if (rondo__ref_is_float(to)) {
-                rondo__ref_put(to, out, i, x);
+        if (rondo__ref_is_real(from)) {
+            double x = rondo__ref_get_real(from, in, i);
+            if (rondo__ref_is_real(to)) {
+                rondo__ref_put_real_as(to, out, i, x, k->as.cast.saturate, round);
             } else {
-                rondo__ref_put_int(to, out, i, to == RONDO_DTYPE_BOOL ? x != 0 : cast_to_integer(x, to));
+                cast_put_integer(to, out, i, x);
             }
             continue;
         }
-        int64_t x = rondo__ref_get_int(from, in, i);
-        if (!rondo__ref_is_float(to)) {
-            rondo__ref_put_int(to, out, i, (uint64_t)x);
+        int64_t x = rondo__ref_get_whole(from, in, i);
+        if (!rondo__ref_is_real(to)) {
+            rondo__ref_put_whole(to, out, i, (uint64_t)x);
         } else if (to == RONDO_DTYPE_F32) { /* straight from 64 bits: by way of double it would round twice */
             ((float *)out)[i] = from == RONDO_DTYPE_U64 ? (float)(uint64_t)x : (float)x;
         } else {
-            ((double *)out)[i] = from == RONDO_DTYPE_U64 ? (double)(uint64_t)x : (double)x;
+            double wide = from == RONDO_DTYPE_U64 ? (double)(uint64_t)x : (double)x;
+            rondo__ref_put_real_as(to, out, i, wide, k->as.cast.saturate, round);
         }
     }
     return RONDO__REF_OK;
+}
+
+/* The same bits under a type of the same width. */
+static rondo_status bitcast_build(rondo__ref_builder *b) {
+    rondo__ref_kernel *k = b->kernel;
+    const rondo__ref_tensor *in = rondo__ref_input(k, 0), *out = rondo__ref_output(k, 0);
+    int64_t to = out->dtype;
+    rondo_status status = rondo__ref_attribute_int(b, "to", &to);
+    if (!status) status = rondo__ref_need_shape_of(b, "the output", out, in);
+    if (!status && (to != out->dtype || in->size != out->size)) {
+        status = RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "type %d cannot be seen as type %lld, the output has type %d",
+                                   (int)in->dtype, (long long)to, (int)out->dtype);
+    }
+    return status;
 }
 
 /* ----------------------------------------------------------------------------------------------------- Pow */
@@ -141,7 +182,9 @@ static int32_t pow_run(const rondo__ref_kernel *k, const uint64_t *words) {
 }
 
 const rondo__ref_operator rondo__ref_cast_operators[] = {
-    {"Cast", 1, 1, 1, 1, "to saturate round_mode", cast_build, cast_run, NULL},
+    {"BitCast", 1, 1, 1, 1, "to", bitcast_build, rondo__ref_run_view, NULL},
+    {"Cast", 1, 1, 1, 1, "to saturate round_mode", cast_build, rondo__ref_run_cast, NULL},
+    {"CastLike", 2, 2, 1, 1, "saturate round_mode", cast_build, rondo__ref_run_cast, NULL},
     {"Pow", 2, 2, 1, 1, "", pow_build, pow_run, NULL},
     {NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

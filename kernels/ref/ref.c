@@ -23,7 +23,7 @@ static void *ref_allocate(const rondo_host_api *host, size_t bytes) {
 static const rondo__ref_operator *const ref_families[] = {
     rondo__ref_unary_operators, rondo__ref_binary_operators, rondo__ref_select_operators, rondo__ref_cast_operators,
     rondo__ref_shape_operators, rondo__ref_move_operators,   rondo__ref_reduce_operators, rondo__ref_product_operators,
-    rondo__ref_conv_operators,  rondo__ref_lstm_operators,   rondo__ref_pad_operators,
+    rondo__ref_conv_operators,  rondo__ref_lstm_operators,   rondo__ref_pad_operators,    rondo__ref_math_operators,
 };
 
 static const rondo__ref_operator *ref_find_operator(const char *name) {
@@ -51,7 +51,14 @@ static size_t ref_element_size(rondo_dtype dtype) {
     switch (dtype) {
     case RONDO_DTYPE_BOOL:
     case RONDO_DTYPE_U8:
+    case RONDO_DTYPE_F8E4M3FN:
+    case RONDO_DTYPE_F8E4M3FNUZ:
+    case RONDO_DTYPE_F8E5M2:
+    case RONDO_DTYPE_F8E5M2FNUZ:
+    case RONDO_DTYPE_F8E8M0:
     case RONDO_DTYPE_I8: return 1;
+    case RONDO_DTYPE_F16:
+    case RONDO_DTYPE_BF16:
     case RONDO_DTYPE_U16:
     case RONDO_DTYPE_I16: return 2;
     case RONDO_DTYPE_F32:
@@ -69,6 +76,8 @@ static rondo_status ref_copy_operand(rondo__ref_builder *b, const char *what, ui
     t->dtype = operand->dtype;
     if (operand->dtype == RONDO_DTYPE_UNDEFINED) return RONDO_OK;
     t->size = ref_element_size(operand->dtype);
+    /* Packed elements have no size in bytes; only conversions reach them one by one. */
+    if (b->kernel->op->run == rondo__ref_run_cast && rondo__ref_is_packed(operand->dtype)) t->size = 1;
     if (t->size == 0) {
         return RONDO__REF_REFUSE(b, UNSUPPORTED, "%s %u has data type number %d, which it does not know", what, index,
                                  (int)operand->dtype);

@@ -105,6 +105,15 @@ typedef struct rondo__ref_kernel {
         struct {
             int32_t mode;
         } pad;
+        struct {
+            rondo__ref_walk walk;
+            double values[2];
+            int64_t flag;
+        } math;
+        struct {
+            bool saturate;
+            int32_t round;
+        } cast;
         unsigned char value[8];
     } as;
     rondo__ref_tensor tensors[]; /* inputs, then outputs */
@@ -130,6 +139,7 @@ typedef struct rondo__ref_operator {
 /* The families. Each is an array that ends with a null name. */
 extern const rondo__ref_operator rondo__ref_unary_operators[];
 extern const rondo__ref_operator rondo__ref_binary_operators[];
+extern const rondo__ref_operator rondo__ref_math_operators[];
 extern const rondo__ref_operator rondo__ref_select_operators[];
 extern const rondo__ref_operator rondo__ref_cast_operators[];
 extern const rondo__ref_operator rondo__ref_shape_operators[];
@@ -206,6 +216,13 @@ void rondo__ref_allow_in_place(rondo__ref_kernel *k, uint32_t i);
      RONDO__REF_BIT(U16) | RONDO__REF_BIT(U32) | RONDO__REF_BIT(U64))
 #define RONDO__REF_NUMBER_TYPES (RONDO__REF_FLOAT_TYPES | RONDO__REF_INT_TYPES)
 #define RONDO__REF_ALL_TYPES (RONDO__REF_NUMBER_TYPES | RONDO__REF_BIT(BOOL))
+#define RONDO__REF_HALF_TYPES (RONDO__REF_BIT(F16) | RONDO__REF_BIT(BF16))
+#define RONDO__REF_REAL_TYPES (RONDO__REF_FLOAT_TYPES | RONDO__REF_HALF_TYPES)
+#define RONDO__REF_FLOAT8_TYPES \
+    (RONDO__REF_BIT(F8E4M3FN) | RONDO__REF_BIT(F8E4M3FNUZ) | RONDO__REF_BIT(F8E5M2) | RONDO__REF_BIT(F8E5M2FNUZ))
+#define RONDO__REF_NARROW_TYPES                                                                          \
+    (RONDO__REF_HALF_TYPES | RONDO__REF_FLOAT8_TYPES | RONDO__REF_BIT(F8E8M0) | RONDO__REF_BIT(F4E2M1) | \
+     RONDO__REF_BIT(U4) | RONDO__REF_BIT(I4) | RONDO__REF_BIT(U2) | RONDO__REF_BIT(I2))
 #define RONDO__REF_PRODUCT_TYPES \
     (RONDO__REF_FLOAT_TYPES | RONDO__REF_BIT(I32) | RONDO__REF_BIT(I64) | RONDO__REF_BIT(U32) | RONDO__REF_BIT(U64))
 
@@ -273,6 +290,20 @@ static inline void rondo__ref_put_int(rondo_dtype dtype, void *data, int64_t i, 
 static inline bool rondo__ref_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64;
 }
+
+/* Of Cast and CastLike, the only ones that take packed elements. */
+int32_t rondo__ref_run_cast(const rondo__ref_kernel *k, const uint64_t *words);
+/* narrow.c: elements of any type. A float type, also of 16, 8 and 4 bits; integers of 4 and 2 bits lie packed. */
+typedef enum rondo__ref_round { RONDO__REF_ROUND_UP, RONDO__REF_ROUND_DOWN, RONDO__REF_ROUND_NEAREST } rondo__ref_round;
+bool rondo__ref_is_real(rondo_dtype dtype);
+bool rondo__ref_is_packed(rondo_dtype dtype); /* less than a byte an element */
+double rondo__ref_get_real(rondo_dtype dtype, const void *data, int64_t i);
+void rondo__ref_put_real(rondo_dtype dtype, void *data, int64_t i, double value);
+/* `saturate` and `round` as Cast has them for the 8-bit floats. */
+void rondo__ref_put_real_as(rondo_dtype dtype, void *data, int64_t i, double value, bool saturate,
+                            rondo__ref_round round);
+int64_t rondo__ref_get_whole(rondo_dtype dtype, const void *data, int64_t i);
+void rondo__ref_put_whole(rondo_dtype dtype, void *data, int64_t i, uint64_t value);
 
 /* Sum of n products. Floats: products and sum in double, in the order of the index; integers wrap. */
 double rondo__ref_dot(rondo_dtype dtype, int64_t n, const void *a, int64_t a_step, const void *b, int64_t b_step);

@@ -292,4 +292,48 @@ const rondo__ops_prototype rondo__ops_Cast = {.name = "Cast",
                                               RONDO__OPS_ATTRIBUTES(elementwise_cast_attributes),
                                               .flags = RONDO__OPS_ELEMENTWISE,
                                               .infer = elementwise_infer_cast};
+
+static rondo_status elementwise_infer_castlike(rondo__ops_infer *infer) {
+    const rondo_operand *input = &infer->request->inputs[0];
+    rondo__ops_result(infer, 0, infer->request->inputs[1].dtype, input->rank, input->dims);
+    return RONDO_OK;
+}
+
+static const rondo__ops_operand elementwise_castlike_inputs[] = {{"input", ELEMENTWISE_CAST_TYPES, 0, 0, 0, 0},
+                                                                 {"target_type", ELEMENTWISE_CAST_TYPES, 'U', 0, 0, 0}};
+static const rondo__ops_operand elementwise_castlike_outputs[] = {{"output", ELEMENTWISE_CAST_TYPES, 'U', 0, 0, 0}};
+static const rondo__ops_attribute elementwise_castlike_attributes[] = {{"round_mode", RONDO_ATTRIBUTE_STRING, 0, "up"},
+                                                                       {"saturate", RONDO_ATTRIBUTE_INT, 0, "1"}};
+/* Not elementwise by its flag: the second input is no operand that broadcasts. */
+const rondo__ops_prototype rondo__ops_CastLike = {.name = "CastLike",
+                                                  .summary = "The value in the type of another",
+                                                  RONDO__OPS_INPUTS(elementwise_castlike_inputs),
+                                                  RONDO__OPS_OUTPUTS(elementwise_castlike_outputs),
+                                                  RONDO__OPS_ATTRIBUTES(elementwise_castlike_attributes),
+                                                  .infer = elementwise_infer_castlike};
 #undef ELEMENTWISE_CAST_TYPES
+
+#define ELEMENTWISE_BITS_TYPES (RONDO__OPS_ANY & ~RONDO__OPS_BIT(STRING))
+
+static rondo_status elementwise_infer_bitcast(rondo__ops_infer *infer) {
+    const rondo_operand *input = &infer->request->inputs[0];
+    int64_t to = rondo__ops_attribute_int(infer->request, "to", 0);
+    if (to <= RONDO_DTYPE_UNDEFINED || to >= RONDO_DTYPE_COUNT ||
+        rondo_dtype_bits((rondo_dtype)to) != rondo_dtype_bits(input->dtype)) {
+        return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "attribute 'to' is %lld, which is no type of %u bits",
+                               (long long)to, rondo_dtype_bits(input->dtype));
+    }
+    rondo__ops_result(infer, 0, (rondo_dtype)to, input->rank, input->dims);
+    return RONDO_OK;
+}
+
+static const rondo__ops_operand elementwise_bitcast_inputs[] = {{"input", ELEMENTWISE_BITS_TYPES, 0, 0, 0, 0}};
+static const rondo__ops_operand elementwise_bitcast_outputs[] = {{"output", ELEMENTWISE_BITS_TYPES, 0, 0, 0, 0}};
+static const rondo__ops_attribute elementwise_bitcast_attributes[] = {{"to", RONDO_ATTRIBUTE_INT, 1, NULL}};
+const rondo__ops_prototype rondo__ops_BitCast = {.name = "BitCast",
+                                                 .summary = "The same bits as another type of their width",
+                                                 RONDO__OPS_INPUTS(elementwise_bitcast_inputs),
+                                                 RONDO__OPS_OUTPUTS(elementwise_bitcast_outputs),
+                                                 RONDO__OPS_ATTRIBUTES(elementwise_bitcast_attributes),
+                                                 .infer = elementwise_infer_bitcast};
+#undef ELEMENTWISE_BITS_TYPES

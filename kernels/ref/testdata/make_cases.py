@@ -71,7 +71,7 @@ def model(op, inputs, attrs, outputs, opset):
 
 def reference(op, inputs, attrs, outputs, opset):
     types = {x.dtype for x in inputs if x is not None}
-    double = np.dtype(np.float32) in types and np.dtype(np.float64) not in types and op != "Cast"
+    double = np.dtype(np.float32) in types and np.dtype(np.float64) not in types and op not in ("Cast", "BitCast")
     wide = [x.astype(np.float64) if double and x is not None and x.dtype == np.float32 else x for x in inputs]
     proto, feeds = model(op, wide, attrs, outputs, opset)
     got = ReferenceEvaluator(proto).run(None, feeds)
@@ -690,8 +690,72 @@ def lstms():
     case("LSTM", [x, w, r], dict(base, activations=["Sigmoid"]), reason=REFUSED, shapes=y)
 
 
+# Functions of math.c, with a span of values in which each is defined, and the version from which on it exists.
+MATH = {"Acos": (-1, 1), "Acosh": (1, 9), "Asin": (-1, 1), "Asinh": None, "Atan": None, "Atanh": (-0.9, 0.9),
+        "Ceil": None, "Cos": None, "Cosh": None, "Elu": None, "Erf": None, "Floor": None, "Gelu": None,
+        "HardSigmoid": None, "HardSwish": None, "IsInf": None, "IsNaN": None, "Mish": None, "Round": None, "Selu": None,
+        "Shrink": None, "Sign": None, "Sin": None, "Sinh": None, "Softplus": None, "Softsign": None, "Tan": None,
+        "ThresholdedRelu": None}
+MATH_SETTINGS = {"Elu": {"alpha": 0.3}, "Gelu": {"approximate": "tanh"}, "HardSigmoid": {"alpha": 0.4, "beta": 0.1},
+                 "IsInf": {"detect_negative": 0}, "Selu": {"alpha": 0.7, "gamma": 1.3},
+                 "Shrink": {"bias": 0.25, "lambd": 1.5}, "ThresholdedRelu": {"alpha": 0.5}}
+
+
+def mathematics():
+    for op, span in MATH.items():
+        for dtype in FLOATS:
+            tests = op in ("IsInf", "IsNaN")
+            x = rand(dtype, 3, 1, 5, low=span and span[0], high=span and span[1])
+            if op in ("IsInf", "IsNaN", "Ceil", "Floor", "Round", "Sign", "Sin", "Erf"):
+                x = np.append(x, np.array([0.5, 1.5, -2.5, -0.5, 7] + ([np.inf, -np.inf, np.nan] * tests), dtype))
+            ort = dtype == np.float32 and op not in ("Erf",)
+            case(op, [x], ort=ort, tolerance=2e-6)
+            if op in MATH_SETTINGS:
+                case(op, [x], MATH_SETTINGS[op], ort=ort, tolerance=2e-6)
+    x = rand(np.float32, 4, 5)
+    case("Celu", [x], {"alpha": 0.6}, ref=False)
+    case("Swish", [x], {"alpha": 1.7}, opset=24, ort=False, tolerance=2e-6)
+    odd = np.array([5, -5, 7, -7, 0, 6], np.int64)
+    by = np.array([3, 3, -4, -4, 5, -3], np.int64)
+    for dtype in SIGNED:
+        case("Mod", [odd.astype(dtype), by.astype(dtype)])
+        case("Mod", [odd.astype(dtype), by.astype(dtype)], {"fmod": 1})
+        case("Mod", [np.array([np.iinfo(dtype).min], dtype), np.array([-1], dtype)], expect=[np.zeros(1, dtype)])
+    for dtype in UNSIGNED:
+        case("Mod", [rand(dtype, 5), rand(dtype, 3, 1, low=1)])
+        case("BitShift", [rand(dtype, 2, 6), rand(dtype, 6, low=0, high=7)], {"direction": "LEFT"})
+        case("BitShift", [rand(dtype, 2, 6), rand(dtype, 6, low=0, high=7)], {"direction": "RIGHT"})
+        case("BitShift", [rand(dtype, 2), np.array([64, 200], dtype)], {"direction": "RIGHT"},
+             expect=[np.zeros(2, dtype)])
+    for dtype in FLOATS:
+        case("Mod", [(odd / 3).astype(dtype), (by / 2).astype(dtype)], {"fmod": 1})
+    for dtype in SIGNED + UNSIGNED:
+        case("BitwiseNot", [rand(dtype, 5)])
+        case("Sign", [np.append(rand(dtype, 5), dtype(0))])
+        case("Mod", [rand(dtype, 3), np.array([1, 0, 2], dtype)], reason=ZERO_DIVISOR)
+        for op in ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]:
+            case(op, [rand(dtype, 2, 3), rand(dtype, 3)])
+    for dtype in NUMBERS:
+        for op in ["LessOrEqual", "GreaterOrEqual"]:
+            case(op, [rand(dtype, 3, 4, low=0, high=3), rand(dtype, 4, low=0, high=3)])
+    for a, b in PAIRS[:5]:
+        case("Xor", [rand(np.bool_, *a), rand(np.bool_, *b)])
+    for dtype in FLOATS:
+        for op in ["Sum", "Mean"]:
+            case(op, [rand(dtype, 2, 2, 3), rand(dtype, 3), rand(dtype, 2, 1)], tolerance=1e-6)
+            case(op, [rand(dtype, 3)])
+        case("PRelu", [rand(dtype, 2, 3, 4), rand(dtype, 3, 1)])
+    case("PRelu", [rand(np.float32, 3), rand(np.float32, 2, 3)], reason=REFUSED)
+    case("BitShift", [rand(np.uint8, 2), rand(np.uint8, 2)], {"direction": "UP"}, reason=REFUSED)
+    case("CastLike", [rand(np.float32, 3, low=-9, high=9), rand(np.int8, 2, 2)])
+    case("CastLike", [rand(np.int16, 3), rand(np.float64)])
+    case("BitCast", [rand(np.float32, 3)], {"to": TensorProto.INT32}, opset=26, ort=False)
+    case("BitCast", [rand(np.float32, 3)], {"to": TensorProto.INT64}, reason=REFUSED, shapes=[(np.int64, (3,))])
+
+
 if __name__ == "__main__":
-    for part in [unary, binary, power, cast, select, shapes, moves, reductions, products, convolutions, lstms]:
+    for part in [unary, binary, power, cast, select, shapes, moves, reductions, products, convolutions, lstms,
+                 mathematics]:
         part()
     data = b"RONDOREF" + struct.pack("<I", len(cases)) + b"".join(cases)
     pathlib.Path(__file__).with_name("cases.bin").write_bytes(data)

@@ -106,6 +106,36 @@ BINARY = {"Add": "f32 f64 i32 i64", "Sub": "f32 i64", "Mul": "f32 i64", "Div": "
           "Equal": "f32 i64 bool", "Less": "f32 i64", "Greater": "f32 i64"}
 
 
+MATH_UNARY = {op: "f32" for op in "Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Floor Gelu HardSigmoid "
+              "HardSwish IsNaN IsInf Mish Round Selu Shrink Sin Sinh Softplus Softsign Tan ThresholdedRelu".split()}
+MATH_UNARY.update(BitwiseNot="i8 u64", Sign="f32 i64")
+MATH_BINARY = {"BitwiseAnd": "i8 u64", "BitwiseOr": "i32", "BitwiseXor": "i64", "GreaterOrEqual": "f32 i64",
+               "LessOrEqual": "f32 i32", "Mod": "i32 i64", "PRelu": "f32", "Xor": "bool"}
+
+
+def draw_math_unary(op):
+    yield Case(op, {}, [(R.choice(MATH_UNARY[op].split()), dims(0, 4, (0, 1, 2, 3)), None)])
+
+
+def draw_math_binary(op):
+    shape, dtype = dims(), R.choice(MATH_BINARY[op].split())
+    other = dtype if R.random() < 0.93 else R.choice(["f32", "i64", "bool"])
+    pair = [(dtype, shape, None), (other, broadcastable(shape), None)]
+    if op != "PRelu":
+        R.shuffle(pair)
+    yield Case(op, {}, pair)
+
+
+def draw_shift():
+    shape = dims()
+    attrs = {"direction": R.choice(["LEFT", "RIGHT"])} if R.random() < 0.9 else {}
+    yield Case("BitShift", attrs, [("u8", shape, None), ("u8", broadcastable(shape), None)])
+
+
+def draw_castlike():
+    yield Case("CastLike", {}, [(R.choice(list(NP)), dims(), None), (R.choice(list(NP)), dims(), None)])
+
+
 def draw_unary(op):
     yield Case(op, {}, [(R.choice(UNARY[op].split()), dims(0, 4, (0, 1, 2, 3)), None)])
 
@@ -442,6 +472,8 @@ FAMILIES = {
     "move": [(draw_concat, 25), (draw_split, 50), (draw_slice, 120), (draw_gather, 25), (draw_pad, 60)],
     "nn": [(draw_gemm, 40), (draw_matmul, 50), (draw_conv, 120), (draw_softmax, 12), (draw_lstm, 60)] +
     each(("ReduceSum", "ReduceMean", "ReduceMax"), draw_reduce, 30),
+    "math": each(MATH_UNARY, draw_math_unary, 4) + each(MATH_BINARY, draw_math_binary, 12) +
+    each(("Sum", "Mean"), draw_variadic, 8) + [(draw_shift, 12), (draw_castlike, 12)],
 }
 
 
