@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-static uint64_t cast_to_integer(double x, rondo_dtype to) {
+uint64_t rondo__ref_to_integer(double x, rondo_dtype to) {
     const double two31 = 2147483648.0, two63 = 9223372036854775808.0;
     switch (to) {
     case RONDO_DTYPE_I8:
@@ -68,7 +68,7 @@ static rondo_status cast_build(rondo__ref_builder *b) {
 /* To int4, uint4, int2 and uint2 as to int8: the low bits are kept. */
 static void cast_put_integer(rondo_dtype to, void *out, int64_t i, double x) {
     uint64_t value =
-        to == RONDO_DTYPE_BOOL ? x != 0 : cast_to_integer(x, rondo__ref_is_packed(to) ? RONDO_DTYPE_I8 : to);
+        to == RONDO_DTYPE_BOOL ? x != 0 : rondo__ref_to_integer(x, rondo__ref_is_packed(to) ? RONDO_DTYPE_I8 : to);
     rondo__ref_put_whole(to, out, i, value);
 }
 
@@ -175,7 +175,7 @@ static int32_t pow_run(const rondo__ref_kernel *k, const uint64_t *words) {
         if (rondo__ref_is_float(base_type)) {
             rondo__ref_put(base_type, out, i, pow(x, y));
         } else {
-            rondo__ref_put_int(base_type, out, i, cast_to_integer(pow(x, y), base_type));
+            rondo__ref_put_int(base_type, out, i, rondo__ref_to_integer(pow(x, y), base_type));
         }
     }
     return RONDO__REF_OK;

@@ -7,7 +7,18 @@
 
 #include <math.h>
 
-enum { REDUCE_SUM, REDUCE_MEAN, REDUCE_MAX };
+enum {
+    REDUCE_SUM,
+    REDUCE_MEAN,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_PROD,
+    REDUCE_L1,
+    REDUCE_L2,
+    REDUCE_SUM_SQUARE,
+    REDUCE_LOG_SUM,
+    REDUCE_LOG_SUM_EXP
+};
 
 static rondo_status reduce_build(rondo__ref_builder *b, uint32_t types) {
     rondo__ref_kernel *k = b->kernel;
@@ -26,10 +37,13 @@ static rondo_status reduce_build(rondo__ref_builder *b, uint32_t types) {
     return status;
 }
 
-static rondo_status reduce_sum_build(rondo__ref_builder *b) { return reduce_build(b, RONDO__REF_PRODUCT_TYPES); }
+static rondo_status reduce_sum_build(rondo__ref_builder *b) {
+    return reduce_build(b, RONDO__REF_PRODUCT_TYPES | RONDO__REF_HALF_TYPES);
+}
 
 static rondo_status reduce_max_build(rondo__ref_builder *b) {
-    return reduce_build(b, RONDO__REF_PRODUCT_TYPES | RONDO__REF_BIT(I8) | RONDO__REF_BIT(U8) | RONDO__REF_BIT(BOOL));
+    return reduce_build(b, RONDO__REF_PRODUCT_TYPES | RONDO__REF_HALF_TYPES | RONDO__REF_BIT(I8) | RONDO__REF_BIT(U8) |
+                               RONDO__REF_BIT(BOOL));
 }
 
 /* The axes that go and those that stay, each with its stride in the input. */
@@ -69,42 +83,99 @@ static int32_t reduce_read(const rondo__ref_kernel *k, const uint64_t *words, re
     return rondo__ref_check_dims(&k->tensors[k->input_count], rank, dims);
 }
 
-static double reduce_floats(int kind, rondo_dtype dtype, const void *in, int64_t base, const reduce_plan *plan) {
-    double result = kind == REDUCE_MAX ? -(double)INFINITY : 0.0;
+static double reduce_start(int kind) {
+    switch (kind) {
+    case REDUCE_MAX: return -(double)INFINITY;
+    case REDUCE_MIN: return (double)INFINITY;
+    case REDUCE_PROD: return 1.0;
+    default: return 0.0;
+    }
+}
+
+static double reduce_step(int kind, double result, double x, double most) {
+    switch (kind) {
+    case REDUCE_MAX: return x > result || x != x ? x : result;
+    case REDUCE_MIN: return x < result || x != x ? x : result;
+    case REDUCE_PROD: return result * x;
+    case REDUCE_L1: return result + fabs(x);
+    case REDUCE_L2:
+    case REDUCE_SUM_SQUARE: return result + x * x;
+    case REDUCE_LOG_SUM_EXP: return result + exp(x - most);
+    default: return result + x;
+    }
+}
+
+static double reduce_real_at(rondo_dtype dtype, const void *in, int64_t i) {
+    if (rondo__ref_is_real(dtype)) return rondo__ref_get_real(dtype, in, i);
+    int64_t x = rondo__ref_get_int(dtype, in, i);
+    return dtype == RONDO_DTYPE_U64 ? (double)(uint64_t)x : (double)x;
+}
+
+/* One pass over what goes; `most` is what LogSumExp takes off first, so that exp cannot overflow. */
+static double reduce_pass(int kind, rondo_dtype dtype, const void *in, int64_t base, const reduce_plan *plan,
+                          double most) {
+    double result = reduce_start(kind);
     int64_t index[RONDO_RANK_MAX] = {0};
     for (int64_t i = 0; i < plan->gone_count; i++) {
-        double x = rondo__ref_get(dtype, in, base + rondo__ref_offset(plan->gone, plan->gone_strides, index));
-        if (kind != REDUCE_MAX) {
-            result += x;
-        } else if (x > result || x != x) {
-            result = x;
-        }
+        double x = reduce_real_at(dtype, in, base + rondo__ref_offset(plan->gone, plan->gone_strides, index));
+        result = reduce_step(kind, result, x, most);
         (void)rondo__ref_next(plan->gone, plan->gone_dims, index);
     }
-    return kind == REDUCE_MEAN ? result / (double)plan->gone_count : result;
+    return result;
 }
 
-static int64_t reduce_lowest(rondo_dtype dtype) {
-    switch (dtype) {
-    case RONDO_DTYPE_I8: return INT8_MIN;
-    case RONDO_DTYPE_I32: return INT32_MIN;
-    case RONDO_DTYPE_I64: return INT64_MIN;
-    default: return 0;
+static double reduce_floats(int kind, rondo_dtype dtype, const void *in, int64_t base, const reduce_plan *plan) {
+    double most = 0;
+    if (kind == REDUCE_LOG_SUM_EXP) most = reduce_pass(REDUCE_MAX, dtype, in, base, plan, 0);
+    if (isinf(most)) return most;
+    double result = reduce_pass(kind, dtype, in, base, plan, most);
+    switch (kind) {
+    case REDUCE_MEAN: return result / (double)plan->gone_count;
+    case REDUCE_L2: return sqrt(result);
+    case REDUCE_LOG_SUM: return log(result);
+    case REDUCE_LOG_SUM_EXP: return log(result) + most;
+    default: return result;
     }
 }
 
+/* The lowest or the highest number of a type, as 64 bits. */
+static uint64_t reduce_limit(rondo_dtype dtype, bool highest) {
+    switch (dtype) {
+    case RONDO_DTYPE_I8: return (uint64_t)(int64_t)(highest ? INT8_MAX : INT8_MIN);
+    case RONDO_DTYPE_I32: return (uint64_t)(int64_t)(highest ? INT32_MAX : INT32_MIN);
+    case RONDO_DTYPE_I64: return (uint64_t)(highest ? INT64_MAX : INT64_MIN);
+    case RONDO_DTYPE_U8: return highest ? UINT8_MAX : 0;
+    case RONDO_DTYPE_U32: return highest ? UINT32_MAX : 0;
+    case RONDO_DTYPE_BOOL: return highest ? 1 : 0;
+    default: return highest ? UINT64_MAX : 0;
+    }
+}
+
+static uint64_t reduce_integer_step(int kind, bool wide, uint64_t result, int64_t x) {
+    switch (kind) {
+    case REDUCE_MAX: return (wide ? (uint64_t)x > result : x > (int64_t)result) ? (uint64_t)x : result;
+    case REDUCE_MIN: return (wide ? (uint64_t)x < result : x < (int64_t)result) ? (uint64_t)x : result;
+    case REDUCE_PROD: return result * (uint64_t)x;
+    case REDUCE_L1: return result + (!wide && x < 0 ? 0u - (uint64_t)x : (uint64_t)x);
+    case REDUCE_SUM_SQUARE: return result + (uint64_t)x * (uint64_t)x;
+    default: return result + (uint64_t)x;
+    }
+}
+
+/* Roots and logarithms of integers are taken in double and cut, everything else stays in 64 bits and wraps. */
 static int32_t reduce_integers(int kind, rondo_dtype dtype, const void *in, int64_t base, const reduce_plan *plan,
                                uint64_t *out) {
     const bool wide = dtype == RONDO_DTYPE_U64, is_unsigned = wide || dtype == RONDO_DTYPE_U32;
-    uint64_t result = kind == REDUCE_MAX ? (uint64_t)reduce_lowest(dtype) : 0;
+    if (kind == REDUCE_L2 || kind == REDUCE_LOG_SUM || kind == REDUCE_LOG_SUM_EXP) {
+        *out = rondo__ref_to_integer(reduce_floats(kind, dtype, in, base, plan), dtype);
+        return RONDO__REF_OK;
+    }
+    uint64_t result = kind == REDUCE_MAX || kind == REDUCE_MIN ? reduce_limit(dtype, kind == REDUCE_MIN) : 0;
+    if (kind == REDUCE_PROD) result = 1;
     int64_t index[RONDO_RANK_MAX] = {0};
     for (int64_t i = 0; i < plan->gone_count; i++) {
         int64_t x = rondo__ref_get_int(dtype, in, base + rondo__ref_offset(plan->gone, plan->gone_strides, index));
-        if (kind != REDUCE_MAX) {
-            result += (uint64_t)x;
-        } else if (wide ? (uint64_t)x > result : x > (int64_t)result) {
-            result = (uint64_t)x;
-        }
+        result = reduce_integer_step(kind, wide, result, x);
         (void)rondo__ref_next(plan->gone, plan->gone_dims, index);
     }
     if (kind == REDUCE_MEAN) {
@@ -125,8 +196,8 @@ static int32_t reduce_run_as(int kind, const rondo__ref_kernel *k, const uint64_
     int64_t index[RONDO_RANK_MAX] = {0};
     for (int64_t i = 0; i < result->count; i++) {
         int64_t base = rondo__ref_offset(plan.kept, plan.kept_strides, index);
-        if (rondo__ref_is_float(in->dtype)) {
-            rondo__ref_put(in->dtype, out, i, reduce_floats(kind, in->dtype, data, base, &plan));
+        if (rondo__ref_is_real(in->dtype)) {
+            rondo__ref_put_real(in->dtype, out, i, reduce_floats(kind, in->dtype, data, base, &plan));
         } else {
             uint64_t value = 0;
             reason = reduce_integers(kind, in->dtype, data, base, &plan, &value);
@@ -138,24 +209,29 @@ static int32_t reduce_run_as(int kind, const rondo__ref_kernel *k, const uint64_
     return RONDO__REF_OK;
 }
 
-static int32_t reduce_sum_run(const rondo__ref_kernel *k, const uint64_t *words) {
-    return reduce_run_as(REDUCE_SUM, k, words);
-}
-
-static int32_t reduce_mean_run(const rondo__ref_kernel *k, const uint64_t *words) {
-    return reduce_run_as(REDUCE_MEAN, k, words);
-}
-
-static int32_t reduce_max_run(const rondo__ref_kernel *k, const uint64_t *words) {
-    return reduce_run_as(REDUCE_MAX, k, words);
-}
+#define REDUCE_RUN(name, kind)                                                              \
+    static int32_t reduce_##name##_run(const rondo__ref_kernel *k, const uint64_t *words) { \
+        return reduce_run_as(kind, k, words);                                               \
+    }
+REDUCE_RUN(sum, REDUCE_SUM)
+REDUCE_RUN(mean, REDUCE_MEAN)
+REDUCE_RUN(max, REDUCE_MAX)
+REDUCE_RUN(min, REDUCE_MIN)
+REDUCE_RUN(prod, REDUCE_PROD)
+REDUCE_RUN(l1, REDUCE_L1)
+REDUCE_RUN(l2, REDUCE_L2)
+REDUCE_RUN(sum_square, REDUCE_SUM_SQUARE)
+REDUCE_RUN(log_sum, REDUCE_LOG_SUM)
+REDUCE_RUN(log_sum_exp, REDUCE_LOG_SUM_EXP)
 
 /* -------------------------------------------------------------------------------------------------- Softmax */
+
+enum { SOFTMAX_PLAIN, SOFTMAX_LOG, SOFTMAX_HARD };
 
 static rondo_status softmax_build(rondo__ref_builder *b) {
     rondo__ref_kernel *k = b->kernel;
     const rondo__ref_tensor *in = rondo__ref_input(k, 0), *out = rondo__ref_output(k, 0);
-    rondo_status status = rondo__ref_need_types(b, "the input", in, RONDO__REF_FLOAT_TYPES);
+    rondo_status status = rondo__ref_need_types(b, "the input", in, RONDO__REF_REAL_TYPES);
     if (!status) status = rondo__ref_need_same_type(b, "the output", out, in->dtype);
     if (!status) status = rondo__ref_need_shape_of(b, "the output", out, in);
     if (!status) status = rondo__ref_attribute_axis(b, -1, in->rank, false, &k->as.axis);
@@ -163,35 +239,67 @@ static rondo_status softmax_build(rondo__ref_builder *b) {
     return status;
 }
 
-/* Three passes over each line, so that output and input may be the same memory. */
-static int32_t softmax_run(const rondo__ref_kernel *k, const uint64_t *words) {
+/* One line of n elements, each `step` after the one before. Three passes, so that output and input may be the same
+ * memory. Hardmax is 1 at the first of the largest. */
+static void softmax_line(int kind, rondo_dtype dtype, const void *from, void *to, int64_t base, int64_t n,
+                         int64_t step) {
+    double most = -(double)INFINITY, sum = 0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x = rondo__ref_get_real(dtype, from, base + i * step);
+        if (!(x > most) && x == x) continue;
+        if (x > most || most == most) at = i;
+        most = x;
+    }
+    for (int64_t i = 0; i < n; i++) sum += exp(rondo__ref_get_real(dtype, from, base + i * step) - most);
+    for (int64_t i = 0; i < n; i++) {
+        double x = rondo__ref_get_real(dtype, from, base + i * step) - most;
+        double value = kind == SOFTMAX_PLAIN ? exp(x) / sum : kind == SOFTMAX_LOG ? x - log(sum) : i == at ? 1.0 : 0.0;
+        rondo__ref_put_real(dtype, to, base + i * step, value);
+    }
+}
+
+static int32_t softmax_run_as(int kind, const rondo__ref_kernel *k, const uint64_t *words) {
     const rondo__ref_tensor *in = &k->tensors[0];
     const int64_t n = in->dims[k->as.axis];
     int64_t after = 1;
     if (in->count == 0) return RONDO__REF_OK;
     for (int32_t d = (int32_t)k->as.axis + 1; d < in->rank; d++) after *= in->dims[d];
-    const void *from = rondo__ref_address(words[0]);
-    void *to = rondo__ref_address(words[1]);
     for (int64_t line = 0; line < in->count / n; line++) {
-        const int64_t base = line / after * n * after + line % after;
-        double most = -(double)INFINITY, sum = 0;
-        for (int64_t i = 0; i < n; i++) {
-            double x = rondo__ref_get(in->dtype, from, base + i * after);
-            if (x > most || x != x) most = x;
-        }
-        for (int64_t i = 0; i < n; i++) sum += exp(rondo__ref_get(in->dtype, from, base + i * after) - most);
-        for (int64_t i = 0; i < n; i++) {
-            double x = rondo__ref_get(in->dtype, from, base + i * after);
-            rondo__ref_put(in->dtype, to, base + i * after, exp(x - most) / sum);
-        }
+        softmax_line(kind, in->dtype, rondo__ref_address(words[0]), rondo__ref_address(words[1]),
+                     line / after * n * after + line % after, n, after);
     }
     return RONDO__REF_OK;
 }
 
+static int32_t softmax_run(const rondo__ref_kernel *k, const uint64_t *words) {
+    return softmax_run_as(SOFTMAX_PLAIN, k, words);
+}
+
+static int32_t softmax_log_run(const rondo__ref_kernel *k, const uint64_t *words) {
+    return softmax_run_as(SOFTMAX_LOG, k, words);
+}
+
+static int32_t softmax_hard_run(const rondo__ref_kernel *k, const uint64_t *words) {
+    return softmax_run_as(SOFTMAX_HARD, k, words);
+}
+
+#define REDUCE_OPERATOR(name, build, run) \
+    { name, 1, 2, 1, 1, "keepdims noop_with_empty_axes", build, run, NULL }
+
 const rondo__ref_operator rondo__ref_reduce_operators[] = {
-    {"ReduceMax", 1, 2, 1, 1, "keepdims noop_with_empty_axes", reduce_max_build, reduce_max_run, NULL},
-    {"ReduceMean", 1, 2, 1, 1, "keepdims noop_with_empty_axes", reduce_sum_build, reduce_mean_run, NULL},
-    {"ReduceSum", 1, 2, 1, 1, "keepdims noop_with_empty_axes", reduce_sum_build, reduce_sum_run, NULL},
+    {"Hardmax", 1, 1, 1, 1, "axis", softmax_build, softmax_hard_run, NULL},
+    {"LogSoftmax", 1, 1, 1, 1, "axis", softmax_build, softmax_log_run, NULL},
+    REDUCE_OPERATOR("ReduceL1", reduce_sum_build, reduce_l1_run),
+    REDUCE_OPERATOR("ReduceL2", reduce_sum_build, reduce_l2_run),
+    REDUCE_OPERATOR("ReduceLogSum", reduce_sum_build, reduce_log_sum_run),
+    REDUCE_OPERATOR("ReduceLogSumExp", reduce_sum_build, reduce_log_sum_exp_run),
+    REDUCE_OPERATOR("ReduceMax", reduce_max_build, reduce_max_run),
+    REDUCE_OPERATOR("ReduceMean", reduce_sum_build, reduce_mean_run),
+    REDUCE_OPERATOR("ReduceMin", reduce_max_build, reduce_min_run),
+    REDUCE_OPERATOR("ReduceProd", reduce_sum_build, reduce_prod_run),
+    REDUCE_OPERATOR("ReduceSum", reduce_sum_build, reduce_sum_run),
+    REDUCE_OPERATOR("ReduceSumSquare", reduce_sum_build, reduce_sum_square_run),
     {"Softmax", 1, 1, 1, 1, "axis", softmax_build, softmax_run, NULL},
     {NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
 };

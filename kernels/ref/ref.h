@@ -106,6 +106,11 @@ typedef struct rondo__ref_kernel {
             int32_t mode;
         } pad;
         struct {
+            int64_t axis, other; /* what each operator of scan.c and index.c says */
+            int32_t mode;
+            bool flag, flag2;
+        } index;
+        struct {
             rondo__ref_walk walk;
             double values[2];
             int64_t flag;
@@ -140,6 +145,8 @@ typedef struct rondo__ref_operator {
 extern const rondo__ref_operator rondo__ref_unary_operators[];
 extern const rondo__ref_operator rondo__ref_binary_operators[];
 extern const rondo__ref_operator rondo__ref_math_operators[];
+extern const rondo__ref_operator rondo__ref_scan_operators[];
+extern const rondo__ref_operator rondo__ref_index_operators[];
 extern const rondo__ref_operator rondo__ref_select_operators[];
 extern const rondo__ref_operator rondo__ref_cast_operators[];
 extern const rondo__ref_operator rondo__ref_shape_operators[];
@@ -291,6 +298,8 @@ static inline bool rondo__ref_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64;
 }
 
+/* A float as an integer type, by cast.c's rule. */
+uint64_t rondo__ref_to_integer(double x, rondo_dtype to);
 /* Of Cast and CastLike, the only ones that take packed elements. */
 int32_t rondo__ref_run_cast(const rondo__ref_kernel *k, const uint64_t *words);
 /* narrow.c: elements of any type. A float type, also of 16, 8 and 4 bits; integers of 4 and 2 bits lie packed. */

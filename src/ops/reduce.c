@@ -27,34 +27,32 @@ static const rondo__ops_attribute reduce_attributes[] = {{"keepdims", RONDO_ATTR
 static const rondo__ops_operand reduce_sum_inputs[] = {{"data", REDUCE_SUM_TYPES, 'T', 0, 0, 0},
                                                        {"axes", RONDO__OPS_BIT(I64), 0, 1, 0, 0}};
 static const rondo__ops_operand reduce_sum_outputs[] = {{"reduced", REDUCE_SUM_TYPES, 'T', 0, 0, 0}};
-const rondo__ops_prototype rondo__ops_ReduceSum = {.name = "ReduceSum",
-                                                   .summary = "Sum along axes, without axes along all",
-                                                   RONDO__OPS_INPUTS(reduce_sum_inputs),
-                                                   RONDO__OPS_OUTPUTS(reduce_sum_outputs),
-                                                   RONDO__OPS_ATTRIBUTES(reduce_attributes),
-                                                   .shape_inputs = 1u << 1,
-                                                   .infer = reduce_infer};
-const rondo__ops_prototype rondo__ops_ReduceMean = {.name = "ReduceMean",
-                                                    .summary = "Mean along axes, without axes along all",
-                                                    RONDO__OPS_INPUTS(reduce_sum_inputs),
-                                                    RONDO__OPS_OUTPUTS(reduce_sum_outputs),
-                                                    RONDO__OPS_ATTRIBUTES(reduce_attributes),
-                                                    .shape_inputs = 1u << 1,
-                                                    .infer = reduce_infer};
-
 #define REDUCE_MAX_TYPES (REDUCE_SUM_TYPES | RONDO__OPS_BIT(I8) | RONDO__OPS_BIT(U8) | RONDO__OPS_BIT(BOOL))
 static const rondo__ops_operand reduce_max_inputs[] = {{"data", REDUCE_MAX_TYPES, 'T', 0, 0, 0},
                                                        {"axes", RONDO__OPS_BIT(I64), 0, 1, 0, 0}};
 static const rondo__ops_operand reduce_max_outputs[] = {{"reduced", REDUCE_MAX_TYPES, 'T', 0, 0, 0}};
-const rondo__ops_prototype rondo__ops_ReduceMax = {.name = "ReduceMax",
-                                                   .summary = "Largest along axes, without axes along all",
-                                                   RONDO__OPS_INPUTS(reduce_max_inputs),
-                                                   RONDO__OPS_OUTPUTS(reduce_max_outputs),
-                                                   RONDO__OPS_ATTRIBUTES(reduce_attributes),
-                                                   .shape_inputs = 1u << 1,
-                                                   .infer = reduce_infer};
 #undef REDUCE_MAX_TYPES
 #undef REDUCE_SUM_TYPES
+
+/* `like` says which of the two above its operands are. */
+#define REDUCE_PROTOTYPE(operator_, like, text)                                                                 \
+    const rondo__ops_prototype rondo__ops_##operator_ = {.name = #operator_,                                    \
+                                                         .summary = text " along axes, without axes along all", \
+                                                         RONDO__OPS_INPUTS(reduce_##like##_inputs),             \
+                                                         RONDO__OPS_OUTPUTS(reduce_##like##_outputs),           \
+                                                         RONDO__OPS_ATTRIBUTES(reduce_attributes),              \
+                                                         .shape_inputs = 1u << 1,                               \
+                                                         .infer = reduce_infer}
+REDUCE_PROTOTYPE(ReduceL1, sum, "Sum of absolute values");
+REDUCE_PROTOTYPE(ReduceL2, sum, "Root of the sum of squares");
+REDUCE_PROTOTYPE(ReduceLogSum, sum, "Logarithm of the sum");
+REDUCE_PROTOTYPE(ReduceLogSumExp, sum, "Logarithm of the sum of exp(x)");
+REDUCE_PROTOTYPE(ReduceMax, max, "Largest");
+REDUCE_PROTOTYPE(ReduceMean, sum, "Mean");
+REDUCE_PROTOTYPE(ReduceMin, max, "Smallest");
+REDUCE_PROTOTYPE(ReduceProd, sum, "Product");
+REDUCE_PROTOTYPE(ReduceSum, sum, "Sum");
+REDUCE_PROTOTYPE(ReduceSumSquare, sum, "Sum of squares");
 
 static rondo_status reduce_infer_softmax(rondo__ops_infer *infer) {
     int32_t axis;
@@ -66,9 +64,13 @@ static rondo_status reduce_infer_softmax(rondo__ops_infer *infer) {
 static const rondo__ops_operand reduce_softmax_inputs[] = {{"input", RONDO__OPS_FLOATS, 'T', 0, 0, 0}};
 static const rondo__ops_operand reduce_softmax_outputs[] = {{"output", RONDO__OPS_FLOATS, 'T', 0, 0, 0}};
 static const rondo__ops_attribute reduce_softmax_attributes[] = {{"axis", RONDO_ATTRIBUTE_INT, 0, "-1"}};
-const rondo__ops_prototype rondo__ops_Softmax = {.name = "Softmax",
-                                                 .summary = "exp(x) over its sum along one axis",
-                                                 RONDO__OPS_INPUTS(reduce_softmax_inputs),
-                                                 RONDO__OPS_OUTPUTS(reduce_softmax_outputs),
-                                                 RONDO__OPS_ATTRIBUTES(reduce_softmax_attributes),
-                                                 .infer = reduce_infer_softmax};
+#define REDUCE_SOFTMAX(operator_, text)                                                                    \
+    const rondo__ops_prototype rondo__ops_##operator_ = {.name = #operator_,                               \
+                                                         .summary = text " along one axis",                \
+                                                         RONDO__OPS_INPUTS(reduce_softmax_inputs),         \
+                                                         RONDO__OPS_OUTPUTS(reduce_softmax_outputs),       \
+                                                         RONDO__OPS_ATTRIBUTES(reduce_softmax_attributes), \
+                                                         .infer = reduce_infer_softmax}
+REDUCE_SOFTMAX(Hardmax, "1 at the first of the largest, else 0,");
+REDUCE_SOFTMAX(LogSoftmax, "Logarithm of exp(x) over its sum");
+REDUCE_SOFTMAX(Softmax, "exp(x) over its sum");

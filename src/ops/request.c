@@ -70,22 +70,25 @@ rondo_status rondo__ops_values(rondo__ops_infer *infer, uint32_t index, const ch
     const rondo_operand *operand = rondo__ops_input(infer, index);
     *out_count = 0;
     if (!operand) return RONDO_OK;
-    if (operand->rank != 1) {
+    const int64_t elements = operand->rank == 1 ? operand->dims[0] : 1;
+    /* Unsqueeze takes one axis without a list around it, as ONNX's own AffineGrid is written. */
+    bool alone = operand->rank == 0 && strcmp(infer->request->operator_name, "Unsqueeze") == 0;
+    if (operand->rank != 1 && !alone) {
         return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "input '%s' has rank %d, it must be a list (rank 1)", name,
                                operand->rank);
     }
-    if (operand->dims[0] > (int64_t)maximum) {
+    if (elements > (int64_t)maximum) {
         return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "input '%s' has %lld elements, at most %u fit", name,
-                               (long long)operand->dims[0], maximum);
+                               (long long)elements, maximum);
     }
-    if (operand->dims[0] && !operand->constant) {
+    if (elements && !operand->constant) {
         infer->needs_value_of = name;
         return RONDO__OPS_FAIL(infer, UNSUPPORTED,
                                "the shape of the result depends on the value of input '%s', which is only known when "
                                "the model runs",
                                name);
     }
-    uint32_t count = (uint32_t)operand->dims[0];
+    uint32_t count = (uint32_t)elements;
     for (uint32_t i = 0; i < count; i++) {
         values[i] = operand->dtype == RONDO_DTYPE_I32 ? ((const int32_t *)operand->constant)[i]
                                                       : ((const int64_t *)operand->constant)[i];

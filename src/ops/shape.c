@@ -145,7 +145,7 @@ static rondo_status shape_infer_unsqueeze(rondo__ops_infer *infer) {
     const rondo_operand *input = &infer->request->inputs[0];
     const rondo_operand *axes = &infer->request->inputs[1];
     uint32_t mask;
-    int64_t count = axes->rank == 1 ? axes->dims[0] : 0;
+    int64_t count = axes->rank == 1 ? axes->dims[0] : axes->rank == 0;
     if (count > RONDO_RANK_MAX - input->rank) {
         return RONDO__OPS_FAIL(infer, UNSUPPORTED, "%d axes and %lld more are above the limit of %d", input->rank,
                                (long long)count, RONDO_RANK_MAX);

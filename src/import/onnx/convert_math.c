@@ -5,8 +5,8 @@
 
 #include "import/onnx/onnx.h"
 
-/* Before version 13 Softmax saw its input as a matrix, all axes from `axis` on being one. With axis the last that is
- * today's Softmax; else it is Flatten, Softmax, and a Reshape to the shape that the input has when it runs. */
+/* Before version 13 Softmax, LogSoftmax and Hardmax saw the input as a matrix, all axes from `axis` on being one. With
+ * axis the last that is what they do today; else it is Flatten, Softmax, and a Reshape to the shape that the input has when it runs. */
 rondo_status rondo__onnx_convert_softmax(rondo__onnx_node *node) {
     if (node->input_count != 1 || node->inputs[0] == RONDO_IR_NONE) return RONDO_OK;
     const rondo_attribute *given = rondo__onnx_attribute(node, "axis");
@@ -28,7 +28,7 @@ rondo_status rondo__onnx_convert_softmax(rondo__onnx_node *node) {
     rondo_ir_value flat, soft, shape;
     RONDO__TRY(rondo__onnx_extra(node, "Shape", &data, 1, NULL, 0, &shape));
     RONDO__TRY(rondo__onnx_extra(node, "Flatten", &data, 1, &from, 1, &flat));
-    RONDO__TRY(rondo__onnx_extra(node, "Softmax", &flat, 1, &last, 1, &soft));
+    RONDO__TRY(rondo__onnx_extra(node, node->operator_name, &flat, 1, &last, 1, &soft));
     /* The node itself becomes the last of them: it keeps its name and its output. */
     node->operator_name = "Reshape";
     node->inputs[0] = soft;

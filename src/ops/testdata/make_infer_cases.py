@@ -433,6 +433,84 @@ def draw_reduce(op):
     yield Case(op, attrs, inputs)
 
 
+def draw_arg(op):
+    shape = dims(1, 4)
+    attrs = {"axis": axis(len(shape))} if R.random() < 0.8 else {}
+    if R.random() < 0.6:
+        attrs["keepdims"] = R.choice([0, 1])
+    yield Case(op, attrs, [(R.choice(["f32", "i32"]), shape, None)])
+
+
+def draw_cumsum():
+    shape = dims(1, 4)
+    where = axis(len(shape)) if R.random() < 0.5 else 0
+    yield Case("CumSum", {}, [("f32", shape, None), ("i64", R.choice([[], [1]]), [where])])
+
+
+def draw_softmax_like(op):
+    shape = dims(1, 4)
+    yield Case(op, {"axis": axis(len(shape))} if R.random() < 0.8 else {}, [("f32", shape, None)])
+
+
+def draw_top():
+    shape = dims(1, 3)
+    at = axis(len(shape))
+    yield Case("TopK", {"axis": at}, [("f32", shape, None), ("i64", [1], [R.randint(1, 5)])], 2)
+
+
+def draw_elements(op):
+    shape = dims(1, 3)
+    own = [max(1, s - R.randint(0, 1)) for s in shape]
+    if R.random() < 0.15:
+        own[R.randrange(len(own))] += 1
+    if R.random() < 0.1:
+        own.append(1)
+    inputs = [("f32", shape, None), ("i64", own, [0] * int(np.prod(own)))]
+    if op == "ScatterElements":
+        inputs.append(("f32", own if R.random() < 0.9 else own + [1], None))
+    yield Case(op, {"axis": R.randint(-len(shape), len(shape) - 1)}, inputs)
+
+
+def draw_nd(op):
+    shape, lead = dims(1, 4), dims(0, 2)
+    depth = R.randint(1, len(shape) + (R.random() < 0.1))
+    own = lead + [depth]
+    inputs = [("f32", shape, None), ("i64", own, [0] * int(np.prod(own)))]
+    if op == "ScatterND":
+        inputs.append(("f32", lead + shape[depth:] + ([1] if R.random() < 0.1 else []), None))
+    yield Case(op, {}, inputs)
+
+
+def draw_trilu():
+    inputs = [("f32", dims(1 if R.random() < 0.1 else 2, 4), None)]
+    if R.random() < 0.5:
+        inputs.append(("i64", [], [R.randint(-3, 3)]))
+    yield Case("Trilu", {"upper": R.choice([0, 1])}, inputs)
+
+
+def draw_tile():
+    shape = dims(1, 3)
+    repeats = [R.randint(0, 3) for _ in shape] + ([1] if R.random() < 0.1 else [])
+    yield Case("Tile", {}, [("f32", shape, None), ("i64", [len(repeats)], repeats)])
+
+
+def draw_one_hot():
+    shape = dims(0, 3)
+    yield Case("OneHot", {"axis": axis(len(shape) + 1)} if R.random() < 0.8 else {},
+               [("i64", shape, [0] * int(np.prod(shape))), ("i64", [], [R.randint(1, 5)]), ("f32", [2], None)])
+
+
+def draw_eye():
+    yield Case("EyeLike", {"dtype": R.choice([1, 7, 11])} if R.random() < 0.7 else {},
+               [(R.choice(["f32", "i64"]), dims(2, 3 if R.random() < 0.1 else 2), None)])
+
+
+def draw_range():
+    dtype = R.choice(["i32", "i64"])
+    values = [R.randint(-5, 5), R.randint(-9, 9), R.choice([-3, -1, 1, 2])]
+    yield Case("Range", {}, [(dtype, [], [v]) for v in values])
+
+
 def draw_softmax():
     shape = dims(1, 4)
     yield Case("Softmax", {"axis": axis(len(shape))} if R.random() < 0.8 else {}, [("f32", shape, None)])
@@ -474,6 +552,12 @@ FAMILIES = {
     each(("ReduceSum", "ReduceMean", "ReduceMax"), draw_reduce, 30),
     "math": each(MATH_UNARY, draw_math_unary, 4) + each(MATH_BINARY, draw_math_binary, 12) +
     each(("Sum", "Mean"), draw_variadic, 8) + [(draw_shift, 12), (draw_castlike, 12)],
+    "index": each(("ArgMax", "ArgMin"), draw_arg, 20) + each(("LogSoftmax", "Hardmax"), draw_softmax_like, 8) +
+    each(("GatherElements", "ScatterElements"), draw_elements, 25) + each(("GatherND", "ScatterND"), draw_nd, 25) +
+    each(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMin", "ReduceProd", "ReduceSumSquare"),
+         draw_reduce, 8) +
+    [(draw_cumsum, 12), (draw_top, 25), (draw_trilu, 12), (draw_tile, 15), (draw_one_hot, 15), (draw_eye, 10),
+     (draw_range, 20)],
 }
 
 
