@@ -159,6 +159,9 @@ def wait_for(line):
     number = os.fork()
     if number:
         line.sendall(f"{number}\n".encode())
+        ended = os.pidfd_open(number)
+        if ended not in select.select([line, ended], [], [])[0]:  # who asked is gone
+            os.kill(number, signal.SIGKILL)
         _, status, used = os.wait4(number, 0)
         with contextlib.suppress(OSError):  # who waited has ended it
             line.sendall(f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}\n".encode())
