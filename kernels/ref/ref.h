@@ -106,6 +106,12 @@ typedef struct rondo__ref_kernel {
             int32_t mode;
         } pad;
         struct {
+            int64_t axis, size; /* what each operator of norm.c says */
+            float epsilon, beta, bias;
+            int32_t mode;
+            bool ignores;
+        } norm;
+        struct {
             int64_t axis, other; /* what each operator of scan.c and index.c says */
             int32_t mode;
             bool flag, flag2;
@@ -147,6 +153,7 @@ extern const rondo__ref_operator rondo__ref_binary_operators[];
 extern const rondo__ref_operator rondo__ref_math_operators[];
 extern const rondo__ref_operator rondo__ref_scan_operators[];
 extern const rondo__ref_operator rondo__ref_index_operators[];
+extern const rondo__ref_operator rondo__ref_norm_operators[];
 extern const rondo__ref_operator rondo__ref_select_operators[];
 extern const rondo__ref_operator rondo__ref_cast_operators[];
 extern const rondo__ref_operator rondo__ref_shape_operators[];

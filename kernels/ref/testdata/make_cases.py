@@ -850,9 +850,63 @@ def by_index():
     case("Range", [np.array(v, np.int32) for v in (0, 5, 1)], reason=SHAPE_MISMATCH, shapes=[(np.int32, (4,))])
 
 
+def rms(x, scale, axis, epsilon):
+    """ONNX's equation in float64."""
+    wide = x.astype(np.float64)
+    mean = (wide**2).mean(axis=tuple(range(axis, x.ndim)), keepdims=True)
+    return (wide / np.sqrt(mean + np.float64(np.float32(epsilon))) * scale).astype(x.dtype)
+
+
+def normalizations():
+    f = np.float32
+    for axis in [None, 1, -2, 0]:
+        x = rand(f, 2, 3, 4)
+        own = x.shape[{None: 2, 1: 1, -2: 1, 0: 0}[axis]:]
+        case("LayerNormalization", [x, rand(f, *own), rand(f, *own)], {"axis": axis}, (True, True, True), tolerance=2e-6)
+        case("LayerNormalization", [x, rand(f, *own)], {"axis": axis, "epsilon": 0.1}, tolerance=2e-6)
+        start = {None: 2, 1: 1, -2: 1, 0: 0}[axis]
+        for dtype in FLOATS:
+            x, scale = rand(dtype, 2, 3, 4), rand(dtype, *own)
+            case("RMSNormalization", [x, scale], {"axis": axis}, expect=[rms(x, scale, start, 1e-5)], tolerance=1e-6)
+    case("LayerNormalization", [rand(f, 2, 3), rand(f, 2)], reason=REFUSED)
+    for dtype in FLOATS:
+        x, one = rand(dtype, 2, 4, 3, 2), [rand(dtype, 4) for _ in range(3)] + [rand(dtype, 4, low=0.1)]
+        case("BatchNormalization", [x] + one, ort=dtype == f, tolerance=2e-6)
+        case("BatchNormalization", [x] + one, {"epsilon": 0.1}, ort=dtype == f, tolerance=2e-6)
+        case("InstanceNormalization", [x] + one[:2], ort=dtype == f, tolerance=2e-6)
+        case("GroupNormalization", [x] + one[:2], {"num_groups": 2}, ort=False, tolerance=2e-6)
+        if dtype == f:  # the evaluator leaves out what is past the first batch
+            case("LRN", [x], {"size": 3, "alpha": 0.3, "beta": 0.6, "bias": 1.2}, ref=False)
+            case("LRN", [x], {"size": 1}, ref=False)
+        case("LpNormalization", [x], {"axis": 1}, tolerance=2e-6)
+        if dtype == f:  # the evaluator sums without absolute values
+            case("LpNormalization", [x], {"p": 1, "axis": 2}, ref=False)
+        case("LpNormalization", [np.array([[0, 0], [3, 4]], dtype)], expect=[np.array([[0, 0], [0.6, 0.8]], dtype)])
+    case("BatchNormalization", [rand(f, 2, 3)] + [rand(f, 3)] * 4, {"training_mode": 1}, reason=REFUSED)
+    case("GroupNormalization", [rand(f, 2, 3)] + [rand(f, 3)] * 2, {"num_groups": 2}, reason=REFUSED)
+
+
+def losses():
+    for dtype in [np.float32, np.float64]:
+        for shape in [(5, 4), (2, 4, 3)]:
+            x = rand(dtype, *shape)
+            labels = rng.integers(0, 4, shape[:1] + shape[2:])
+            for reduction in ["mean", "sum", "none"]:
+                for weight in [None, rand(dtype, 4, low=0.1)]:
+                    attrs = {"reduction": reduction, "ignore_index": 2 if weight is not None else None}
+                    inputs = [x, labels] + ([] if weight is None else [weight])
+                    case("NegativeLogLikelihoodLoss", inputs, attrs, ref=dtype == np.float64, ort=dtype == np.float32)
+                    case("SoftmaxCrossEntropyLoss", inputs, attrs, (True, True), ref=dtype == np.float64,
+                         ort=dtype == np.float32, tolerance=2e-5)
+    x = rand(np.float32, 2, 3)
+    for op in ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]:
+        case(op, [x, np.array([0, 3])], reason=INDEX_RANGE, shapes=[(np.float32, ())])
+        case(op, [x, np.array([0, 1, 1])], reason=REFUSED, shapes=[(np.float32, ())])
+
+
 if __name__ == "__main__":
     for part in [unary, binary, power, cast, select, shapes, moves, reductions, products, convolutions, lstms,
-                 mathematics, more_reductions, along_axes, by_index]:
+                 mathematics, more_reductions, along_axes, by_index, normalizations, losses]:
         part()
     data = b"RONDOREF" + struct.pack("<I", len(cases)) + b"".join(cases)
     pathlib.Path(__file__).with_name("cases.bin").write_bytes(data)

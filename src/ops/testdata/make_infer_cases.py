@@ -511,6 +511,43 @@ def draw_range():
     yield Case("Range", {}, [(dtype, [], [v]) for v in values])
 
 
+def draw_layer():
+    shape = dims(1, 4)
+    at = R.randint(-len(shape), len(shape) - 1)
+    own = list(shape[at:])
+    if R.random() < 0.15:
+        own[-1] += 1
+    yield Case("LayerNormalization", {"axis": at}, [("f32", shape, None), ("f32", own, None)], R.choice([1, 2, 3]))
+
+
+def draw_channels(op):
+    shape = dims(2 if R.random() < 0.1 else 3, 4, (2, 4))
+    own = [shape[1] + (R.random() < 0.15)]
+    count = 4 if op == "BatchNormalization" else 2
+    yield Case(op, {"num_groups": R.choice([1, 2])} if op == "GroupNormalization" else {},
+               [("f32", shape, None)] + [("f32", own, None)] * count)
+
+
+def draw_lp():
+    shape = dims(1, 4)
+    yield Case("LpNormalization", {"axis": axis(len(shape)), "p": R.choice([1, 2])}, [("f32", shape, None)])
+
+
+def draw_lrn():
+    yield Case("LRN", {"size": R.choice([1, 3])}, [("f32", dims(4, 4), None)])
+
+
+def draw_loss(op):
+    shape = dims(2, 4, (2, 3, 4))
+    labels = shape[:1] + shape[2:]
+    if R.random() < 0.15:
+        labels[0] += 1
+    inputs = [("f32", shape, None), ("i64", labels, None)]
+    if R.random() < 0.4:
+        inputs.append(("f32", [shape[1] + (R.random() < 0.15)], None))
+    yield Case(op, {"reduction": R.choice(["mean", "sum", "none"])}, inputs)
+
+
 def draw_softmax():
     shape = dims(1, 4)
     yield Case("Softmax", {"axis": axis(len(shape))} if R.random() < 0.8 else {}, [("f32", shape, None)])
@@ -558,6 +595,9 @@ FAMILIES = {
          draw_reduce, 8) +
     [(draw_cumsum, 12), (draw_top, 25), (draw_trilu, 12), (draw_tile, 15), (draw_one_hot, 15), (draw_eye, 10),
      (draw_range, 20)],
+    "norm": [(draw_layer, 25), (draw_lp, 10), (draw_lrn, 4)] +
+    each(("BatchNormalization", "InstanceNormalization", "GroupNormalization"), draw_channels, 12) +
+    each(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), draw_loss, 20),
 }
 
 
