@@ -339,6 +339,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tree_run(rondo_tree *tree, uint32_t 
 RONDO_API void rondo_tree_mark_step(rondo_tree *tree);
 /* A backward of the step runs elsewhere than in the tree: forwards that wait for one wait no more. */
 RONDO_API void rondo_tree_set_running_backward(rondo_tree *tree);
+/* From inside a model that warms up: what it sets up is not there yet, so that the next call with the same sizes warms up
+ * once more, instead of being recorded. At any other time, and on any other thread, nothing. */
+RONDO_API void rondo_tree_mark_warmup_incomplete(rondo_tree *tree);
 /* Launches what a sealed sequence still owes (RONDO_TENSOR_HOST_FLUSHES). */
 RONDO_API RONDO_MUST_USE rondo_status rondo_tree_flush(rondo_tree *tree);
 

@@ -45,6 +45,44 @@ static void test_warmup_record_replay(rondo_test *t, tt_kind kind) {
     T_EQ(t, tt_info(&w).checkpoints, 0);
 }
 
+/* A model that has not set up what it needs asks for another warm-up, three times; at a recording, a replay and outside of a
+ * call asking means nothing. */
+static rondo_status (*plain_run)(void *user, const rondo_tree_run_context *context, void **inputs, uint32_t input_count,
+                                 void **outputs, uint32_t output_count);
+static uint32_t incomplete;
+static rondo_status run_incomplete(void *user, const rondo_tree_run_context *context, void **inputs,
+                                   uint32_t input_count, void **outputs, uint32_t output_count) {
+    if (context->phase != RONDO_TREE_WARMUP || incomplete) rondo_tree_mark_warmup_incomplete(context->tree);
+    if (context->phase == RONDO_TREE_WARMUP && incomplete) incomplete--;
+    return plain_run(user, context, inputs, input_count, outputs, output_count);
+}
+
+static void warmup_incomplete(rondo_test *t, tt_kind kind, uint32_t record_after) {
+    tt_world w;
+    th_model f = INC;
+    tt_prepare(t, &w, kind);
+    plain_run = w.table.run;
+    w.table.run = run_incomplete;
+    w.options.record_after = record_after;
+    tt_start(&w);
+    uint32_t id = tt_add(&w, &f);
+    incomplete = 3;
+    rondo_tree_mark_warmup_incomplete(NULL);
+    for (int i = 0; i < 8; i++) {
+        rondo_tree_mark_warmup_incomplete(w.tree);
+        tt_invocation(&w);
+        th_tensor *y = tt_call(&w, id, tt_new(&w, (float)i));
+        tt_ramp(&w, y, (float)i + 1, 1);
+        tt_drop(&w, y);
+    }
+    if (record_after == 1) tt_counts(&w, 0, 1, 7, 0); /* there is no warm-up to ask in */
+    else tt_counts(&w, 4, 1, 3, 0);
+    T_EQ(t, incomplete, record_after == 1 ? 3u : 0u);
+}
+
+static void test_warmup_incomplete(rondo_test *t, tt_kind kind) { warmup_incomplete(t, kind, 2); }
+static void test_no_warmup_incomplete(rondo_test *t, tt_kind kind) { warmup_incomplete(t, kind, 1); }
+
 static void test_run_simple(rondo_test *t, tt_kind kind) {
     tt_world w;
     th_model f = DOUBLE;
@@ -455,6 +493,8 @@ static void test_outputs_that_are_no_memory(rondo_test *t, tt_kind kind) {
 
 #define TESTS(EACH, MODEL)                               \
     EACH(test_warmup_record_replay)                      \
+    EACH(test_warmup_incomplete)                         \
+    EACH(test_no_warmup_incomplete)                      \
     EACH(test_run_simple)                                \
     EACH(test_separate_recordings)                       \
     EACH(test_function_called_several_times)             \

@@ -307,7 +307,7 @@ rondo_status rondo_tree_reset(rondo_tree *tree) {
         if (function->simple) rondo__tree_simple_drop(tree, function);
         for (uint32_t k = 0; k < function->table_size; k++) {
             for (rondo__tree_size *size = function->table[k]; size; size = size->next) {
-                size->warmed = false;
+                size->warmed = size->again = false;
                 size->seen = 0;
             }
         }

@@ -147,7 +147,7 @@ static rondo_status run_open(rondo__tree_call *call) {
     }
     rondo_tree_reason refusal = rondo__tree_refuses(call);
     if (refusal) return rondo__tree_direct(call, refusal);
-    bool warm = tree->options.record_after <= 1 || call->size->warmed;
+    bool warm = (tree->options.record_after <= 1 || call->size->warmed) && !call->size->again;
     if (tree->state == RONDO_TREE_WARMING || !warm || tree->options.always_warm_up) return rondo__tree_warm_up(call);
     return rondo__tree_record(call);
 }

@@ -86,7 +86,7 @@ struct rondo__tree_size {
     rondo__tree_size *next; /* in its chain of the function's table */
     uint64_t hash, seen, last_used;
     uint32_t recordings;
-    bool warmed;
+    bool warmed, again; /* again: its last warm-up asked for another */
     rondo_tree_reason refusal; /* why it is always called directly */
     uint64_t direct_ns, replay_ns, samples;
     uint64_t words[]; /* one an input */
@@ -148,6 +148,7 @@ struct rondo_tree {
     atomic_bool pending_forward;
     uint64_t runs, nodes, mark;
     uint32_t stalled; /* calls that wait for a backward in this path */
+    bool warming, again;  /* a warm-up runs, and has asked for another */
     bool inputs_live; /* some input of this call is an output of the path */
 
     rondo__buffer functions;   /* rondo__tree_function * */

@@ -66,7 +66,10 @@ static rondo_status warmup_run(rondo__tree_call *call) {
         rondo__tree_release_all(tree, call->inputs, call->input_count);
         return status;
     }
+    tree->warming = true;
+    tree->again = false;
     status = host->run(host->user, &context, call->inputs, call->input_count, call->outputs, call->output_count);
+    tree->warming = false;
     bool made = !status;
     status = rondo__status_first(status, warmup_leave(tree));
     rondo_status order = tree->ops.stream_wait(tree->ops.user, call->stream, tree->stream);
@@ -86,12 +89,18 @@ static rondo_status warmup_finish(rondo__tree_call *call, rondo__tree_node *node
         return rondo__status_first(status, rondo__tree_leave_rest(tree));
     }
     call->size->warmed = true;
+    call->size->again = tree->again;
     tree->current = node;
     tree->state = RONDO_TREE_WARMING;
     call->function->info.warmups++;
     tree->info.warmups++;
     if (node->untracked) rondo__tree_leave_untracked(call);
     return rondo__tree_own_outputs(call);
+}
+
+void rondo_tree_mark_warmup_incomplete(rondo_tree *tree) {
+    bool inside = tree && atomic_load_explicit(&tree->owner, memory_order_relaxed) == rondo__thread_id();
+    if (inside && tree->warming) tree->again = true;
 }
 
 void rondo__tree_leave_untracked(rondo__tree_call *call) {

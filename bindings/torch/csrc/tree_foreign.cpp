@@ -541,6 +541,8 @@ void make_foreign(rondo_tensor_host* table) {
   table->evacuate = foreign_evacuate;
 }
 
+rondo_status foreign_synchronize(PyObject* adapter, PyObject* stream) { return synchronize(adapter, stream); }
+
 PyObject* foreign_stream(PyObject* adapter) {
   rondo_status status = RONDO_OK;
   PyObject* stream = ask(adapter, &status, "current_stream", "()");

@@ -12,6 +12,7 @@ rondo_graph_ops foreign_operations(PyObject* adapter);
 void make_foreign(rondo_tensor_host* table);
 // The caller's stream: a new reference to the same object each time. Throws.
 PyObject* foreign_stream(PyObject* adapter);
+rondo_status foreign_synchronize(PyObject* adapter, PyObject* stream);
 // The device and the stream become current until leave.
 rondo_status foreign_enter(PyObject* adapter, void* stream, PyObject** out_token);
 void foreign_leave(PyObject* adapter, PyObject* token);

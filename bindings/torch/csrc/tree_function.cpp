@@ -233,8 +233,9 @@ RONDO_HOT PyObject* run(TreeFunction* self, Binding& binding, PyObject* list, ro
     take_inputs(list, inputs.data(), input_count);
     status = rondo_tree_run(manager.tree, id, stream, inputs.data(), static_cast<uint32_t>(input_count), outputs.data(),
                             static_cast<uint32_t>(output_count));
-    if (!status && self->spec->synchronize && !foreign && !capturing(static_cast<rondo_stream*>(stream))) {
-      status = rondo_stream_synchronize(static_cast<rondo_stream*>(stream));
+    if (!status && self->spec->synchronize) {
+      if (foreign) status = foreign_synchronize(self->spec->adapter, foreign);
+      else if (!capturing(current)) status = rondo_stream_synchronize(current);
       if (status) release_all(outputs.data(), output_count);
     }
     Py_XDECREF(foreign);
@@ -596,6 +597,7 @@ void bind_trees(pybind11::module& m) {
       .def("report", &report, py::arg("json") = false)
       .def("reset", &reset)
       .def("mark_step", [](Manager& manager) { rondo_tree_mark_step(manager.tree); })
+      .def("mark_warmup_incomplete", [](Manager& manager) { rondo_tree_mark_warmup_incomplete(manager.tree); })
       .def("set_to_running_backward", [](Manager& manager) { rondo_tree_set_running_backward(manager.tree); });
   m.def("tree_reset", &reset_all);
   m.def("tree_context", &current_context);

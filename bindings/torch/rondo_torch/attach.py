@@ -15,7 +15,7 @@ import types
 
 import torch
 
-from . import config, graphs
+from . import _C, config, graphs
 
 POOL_OPERATIONS = ("graph_pool_handle", "begin_allocate_current_thread_to_pool", "end_allocate_to_pool", "release_pool",
                    "get_checkpoint_state", "set_checkpoint_pool_state", "check_pool_live_allocations", "raw_delete")
@@ -168,6 +168,8 @@ class Attachment:
         # What is missing has to be seen as missing.
         more = {name: getattr(DeviceInterface.GraphOps, name) for name in POOL_OPERATIONS if not self.has(name)}
         more["capture_context"] = self._capture_context
+        if not self.has("bindings"):  # those of torch._C are for CUDA's storages alone, where it was built with CUDA
+            more["bindings"] = _C.bindings
         if not self.has_own_graph:
             more["create_graph"] = functools.partial(torch.accelerator.Graph, capture_error_mode="thread_local")
         for name, value in (("is_graph_capture_supported", staticmethod(lambda: capable)),
@@ -182,8 +184,8 @@ class Attachment:
         from . import interface
 
         says = getattr(self.interface, "is_graph_capture_supported", None)
-        return self.given is None and says is not None and not interface.is_default(says) and all(
-            self.has(name) for name in (*POOL_OPERATIONS, "create_graph", "capture_context"))
+        needed = (*POOL_OPERATIONS, "create_graph", "capture_context") + (("bindings",) if torch.backends.cuda.is_built() else ())
+        return self.given is None and says is not None and not interface.is_default(says) and all(map(self.has, needed))
 
     def withdraw(self):
         """The interface is as it was."""

@@ -30,6 +30,8 @@ absent = {
                      "caching_allocator_disabled"), "memory always comes from Rondo's allocator"),
     **dict.fromkeys(("set_sync_debug_mode", "get_sync_debug_mode"),
                     "what waits is refused by name in a capture, and allowed elsewhere"),
+    **dict.fromkeys(("export_dot", "export_graph_data", "graph_annotations"),
+                    "they read CUDA's own graphs: use RondoGraph.debug_dump"),
     "ipc_collect": "the device's memory is not shared between processes",
     "CUDAGraph": "use torch.rondo.RondoGraph, or torch.accelerator.Graph",
     "amp": "use torch.autocast('rondo') and torch.amp.GradScaler('rondo')",

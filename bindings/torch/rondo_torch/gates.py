@@ -10,13 +10,14 @@ import threading
 
 import torch
 
-from . import _C, patches
+from . import _C, config, patches
 
 DEVICES = "gates.devices"
 IS_GPU = "gates.is_gpu"
 PARTITION = "gates.should_partition"
 SCALARS = "gates.zero_dim_tensors"
 MOVER = "gates.scalars_on_the_host"
+CACHE_KEY = "gates.cache_key"
 NAMES = (DEVICES, IS_GPU, PARTITION, SCALARS, MOVER)
 
 # Types that are neither Rondo's own nor attached: type -> a function of the index that gives its flags (_C.GATE_*).
@@ -142,8 +143,28 @@ def _mover(original):
     return move_constructors_to_gpu
 
 
+def _attached_state():
+    """What the gates' answers about attached devices depend on."""
+    module = sys.modules.get(__package__ + ".attach")
+    known = [(name, module.attached(name)) for name in sorted(module.attached_types())] if module else []
+    return tuple((name, one.why_no_trees, bool(one.ops.caching_allocator_enabled())) for name, one in known if one is not None)
+
+
+def _keyed(original):
+    # A compiled graph in Inductor's caches says whether it may be graphed: it is another one while a device is attached.
+    @functools.wraps(original)
+    def __init__(self, *arguments, **options):
+        original(self, *arguments, **options)
+        state = _attached_state()
+        if state:
+            self.rondo_attached = (_C.version(), config.trees, state)
+
+    return __init__
+
+
 def install():
     """Whether the gates are in place; what is missing is in patches.refused."""
+    patches.install(CACHE_KEY, "torch._inductor.codecache:FxGraphHashDetails.__init__", _keyed)
     utils, scheduler = "torch._inductor.cudagraph_utils:", "torch._inductor.scheduler:"
     patches.install(DEVICES, utils + "check_multiple_devices_or_any_cpu_nodes", _devices, parameters=("device_node_mapping",))
     patches.install(IS_GPU, scheduler + "BaseSchedulerNode.is_gpu", _is_gpu, parameters=("self",))

@@ -23,6 +23,7 @@ MANAGER = "trees.cudagraphify"
 BACKWARD = "trees.get_manager"
 RESET = "trees.dynamo_reset"
 RESET_TREES = "trees.reset_cudagraph_trees"
+INCOMPLETE = "trees.mark_warmup_incomplete"
 SKIPS = "trees.skips"
 POST_COMPILE = "trees.post_compile"
 NAMES = (MANAGER, BACKWARD, RESET, POST_COMPILE)
@@ -184,6 +185,8 @@ def _cudagraphify(original):
     @functools.wraps(original)
     def cudagraphify(model, static_input_idxs=(), **options):
         graph = getattr(_compiling, "graph", None)
+        if graph is not None and _is_nobodys(graph):
+            return model
         if choice.trees == "upstream":
             return original(model, static_input_idxs, **options)
         if graph is None:
@@ -226,6 +229,13 @@ def skips():
 def forget_skips():
     with _lock:
         _skips.clear()
+
+
+def _is_nobodys(graph):
+    """Of a package's device that is not attached any more: a compiled graph out of Inductor's caches may say that it could be
+    graphed, as it could when it was made."""
+    types = set(graph.device_types) - {"cpu", "meta"}
+    return types == {torch._C._get_privateuse1_backend_name()} and device_type_of(graph) is None
 
 
 def _ours_alone(graph):
@@ -442,6 +452,22 @@ def _and_reset(original):
     return function
 
 
+def mark_warmup_incomplete():
+    """From inside a function that warms up: its next call warms up once more, instead of being recorded. At any other time
+    nothing. PyTorch 2.15 has it as torch.compiler.cudagraph_mark_warmup_incomplete, which does this as well."""
+    for manager in _C.tree_managers(-1, _C.tree_context()):
+        manager.mark_warmup_incomplete()
+
+
+def _and_mark_incomplete(original):
+    @functools.wraps(original)
+    def function(*arguments, **options):
+        mark_warmup_incomplete()
+        return original(*arguments, **options)
+
+    return function
+
+
 def install():
     """Whether graph trees are in place; what is missing is in patches.refused."""
     with _lock:
@@ -455,6 +481,10 @@ def install():
         if not why_off():
             patches.install(MANAGER, "torch._inductor.compile_fx:cudagraphify", _cudagraphify,
                             parameters=("model", "static_input_idxs", "device_index", "is_backward", "is_inference"))
+            from torch._inductor import cudagraph_trees
+
+            if hasattr(cudagraph_trees, "mark_warmup_incomplete"):
+                patches.install(INCOMPLETE, trees + "mark_warmup_incomplete", _and_mark_incomplete)
         if not _state.installed and not why_off():
             from torch._dynamo.mutation_guard import GenerationTracker
             from torch._inductor.cudagraph_trees import MarkStepBox

@@ -19,7 +19,7 @@ import torch  # noqa: E402
 from torch._dynamo.utils import counters  # noqa: E402
 
 import rondo_torch  # noqa: E402
-from rondo_torch import _C, config, trees  # noqa: E402
+from rondo_torch import _C, config, foreign, trees  # noqa: E402
 
 config.trees = "rondo"
 
@@ -48,6 +48,16 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         self.same(z, torch.full((4,), 2.0))
         self.same(y, torch.full((4,), 2.0))
         del others
+
+    def test_every_call_waits_for_its_work_when_that_is_asked_for(self):
+        with torch._inductor.config.patch("triton.force_cudagraph_sync", True):
+            run = compiled(lambda x: x * 3 + 1)
+            for _ in range(3):
+                run(torch.ones(4, device="second"))
+            with mock.patch.object(foreign.Device, "synchronize", autospec=True, side_effect=foreign.Device.synchronize) as waits:
+                for number in range(1, 4):
+                    self.same(run(torch.ones(4, device="second")), torch.full((4,), 4.0))
+                    self.assertEqual(waits.call_count, number)
 
     def test_messages_name_both_functions(self):
         def producer(x):
@@ -135,9 +145,11 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         for _ in range(4):
             x = torch.randn(4)
             self.same(run(x.to("second")), function(x))
-        self.assertEqual([now - had for now, had in zip(second.counts(), self.before)], [1, 3])
-        self.assertEqual(counters["inductor"]["cudagraph_skips"], 1)
-        self.assertIn("a copy between host and device cannot be captured", "".join(trees.skips()))
+        captures, replays = (now - had for now, had in zip(second.counts(), self.before))
+        self.assertIn(captures, (1, 2))  # PyTorch 2.15 makes a part of the copies alone, and graphs what is before and behind
+        self.assertEqual(replays, 3 * captures)
+        self.assertEqual(counters["inductor"]["cudagraph_skips"], 2 - captures)
+        self.assertEqual("a copy between host and device cannot be captured" in "".join(trees.skips()), captures == 1)
 
     def test_what_goes_around_each_warm_up_and_recording(self):
         calls = []
@@ -321,11 +333,23 @@ class ZChoice(Base, unittest.TestCase):
         for number, (chosen, managers) in enumerate((("rondo", 1), ("upstream", 0), ("off", 0), ("rondo", 1))):
             with self.subTest(chosen), mock.patch.object(config, "trees", chosen):
                 self.forget()
-                run, before = compiled(lambda x, number=number: x * number), second.counts()
+                run, before = compiled(lambda x, number=number: x * (number + 2)), second.counts()
                 for _ in range(4):
-                    self.same(run(torch.ones(4, device="second")), torch.full((4,), float(number)))
+                    self.same(run(torch.ones(4, device="second")), torch.full((4,), number + 2.0))
                 self.assertEqual(len(_C.tree_managers()), managers)
                 self.assertEqual(second.counts()[1] - before[1], 0 if chosen == "off" else 3)
+
+    def test_a_compiled_graph_of_another_time_is_not_taken_from_a_cache(self):
+        """It says whether it may be graphed, as it was when it was made: without operations, with them, without."""
+        with mock.patch.object(config, "trees", "rondo"):
+            for ops, replays in ((None, 0), (second.GraphOps, 4), (None, 0)):
+                rondo_torch.detach("second")
+                rondo_torch.attach("second", graph_ops=ops)
+                self.forget()
+                run, before = compiled(lambda x: x * 41.5 - 3), second.counts()
+                for _ in range(5):
+                    self.same(run(torch.ones(4, device="second")), torch.full((4,), 38.5))
+                self.assertEqual(second.counts()[1] - before[1], replays)
 
     def test_a_device_without_operations_is_skipped_whoever_decided_before(self):
         """Inductor's gates let it through, if they were made device-neutral before: nothing is raised all the same."""

@@ -39,6 +39,8 @@ class WithInductorsTrees(EndToEnd, unittest.TestCase):
         manager = trees.get_manager(torch.device("second", 0), create_if_none_exists=False)
         self.assertEqual((type(manager).__name__, manager.device_type), ("GraphTreeManager", "second"))
         self.assertIsInstance(manager.graph, second.Graph)
+        # Those of a PyTorch that was built with CUDA make tensors of CUDA's.
+        self.assertIs(trees._graph_bindings("second"), _C.bindings)
         self.assertEqual(_C.tree_managers(), [])
 
     def test_the_interface_is_as_it_was_after_detach(self):

@@ -10,7 +10,7 @@ import weakref
 import torch
 from trees_kit import DEVICE, TreeTest, boxed, on_device, tree_function
 
-from rondo_torch import _C
+from rondo_torch import _C, trees
 
 
 def double(x):
@@ -170,6 +170,24 @@ class Objects(TreeTest):
             Give.apply(leaf).sum().backward()
             self.same(leaf.grad, torch.arange(4.0) * 2 + (0 if before is None else 1))
         leaf.grad = None
+
+
+class Warmups(TreeTest):
+    def test_a_warm_up_asks_for_another(self):
+        """PyTorch 2.15's torch.compiler.cudagraph_mark_warmup_incomplete: of the function that warms up, and of no other time."""
+        runs = []
+
+        def model(x):
+            runs.append(None)
+            if len(runs) < 4 or len(runs) == 5:  # the fifth run is the recording
+                trees.mark_warmup_incomplete()
+            return x * 2
+
+        f = tree_function(boxed(model), 1)
+        for value in range(8):
+            trees.mark_warmup_incomplete()
+            self.same(f([torch.full((4,), float(value), device=DEVICE)])[0], torch.full((4,), 2.0 * value))
+        self.assertEqual((len(runs), self.info("warmups"), self.info("records"), self.info("replays")), (5, 4, 1, 3))
 
 
 class Liveness(TreeTest):
