@@ -20,7 +20,7 @@ ROOMS = {
     "src/import/tf": (3, "base ir ops import/pb"),
     "src/es": (3, "base ir ops"),
     "src/compile": (3, "base plan kernel ir ops"),
-    "src/instance": (4, "base kernel device memory"),
+    "src/instance": (4, "base kernel ops device memory"),
     "src/graph": (4, "base kernel device memory"),
     "src/exec": (5, "base plan kernel device memory graph artifact"),
     "src/tree": (5, "base device memory graph"),

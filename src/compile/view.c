@@ -188,7 +188,7 @@ bool rondo__compile_view_of(const rondo_ir_graph *graph, const rondo__ir_node_da
     if (!view_read_shape(graph, node->inputs[0], &in) || !view_read_shape(graph, node->outputs[output], &out)) {
         return false;
     }
-    const rondo__ops_prototype *prototype = rondo__ops_find(node->operator_name);
+    const rondo__ops_prototype *prototype = rondo__ops_lookup(graph, node->operator_name);
     if (!prototype || prototype->flags & (RONDO__OPS_CONTROL | RONDO__OPS_RANDOM)) return false;
     *out_view = (rondo__compile_view){node->inputs[0], 0};
     if (view_is(node, "Split")) return view_split(graph, node, &in, output, &out_view->offset);

@@ -58,6 +58,18 @@ static rondo_status device_read_properties(rondo_device *device, const char *typ
     return RONDO_OK;
 }
 
+/* Operators that a program registers run wherever kernels are host functions, last of all: their names are their own. */
+static rondo_status device_read_registered(rondo_device *device, rondo__registry *registry) {
+    rondo_catalogue catalogue;
+    if (!(device->properties.capabilities & RONDO_DEVICE_HOST_KERNELS)) return RONDO_OK;
+    if (device->kernels.count == RONDO__KERNEL_SET_MAX) return RONDO_OK;
+    rondo_status status = rondo__registry_catalogue(registry, RONDO__KERNEL_REGISTERED, &catalogue);
+    if (!status) device->kernels.catalogues[device->kernels.count++] = catalogue;
+    if (rondo_status_code(status) != RONDO_CODE_NOT_FOUND) return status;
+    rondo_status_release(status);
+    return RONDO_OK;
+}
+
 /* A catalogue that a backend would like and no plugin brought is no error: its operators are then missing by name. */
 static rondo_status device_read_catalogues(rondo_device *device, rondo__registry *registry, const char *type) {
     const char *name;
@@ -80,7 +92,7 @@ static rondo_status device_read_catalogues(rondo_device *device, rondo__registry
             return status;
         }
     }
-    return RONDO_OK;
+    return device_read_registered(device, registry);
 }
 
 /* Works on a device in any state of being made. */

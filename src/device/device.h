@@ -162,6 +162,8 @@ void rondo__registry_deinit(rondo__registry *registry);
 RONDO_MUST_USE rondo_status rondo__registry_add(rondo__registry *registry, const char *origin,
                                                 rondo_plugin_entry_function entry, void *library);
 /* dlopen, then add. NOT_FOUND, UNSUPPORTED (loading). */
+/* A catalogue of the library's own, which no plugin brought. Before any plugin. */
+RONDO_MUST_USE rondo_status rondo__registry_add_catalogue(rondo__registry *registry, rondo_catalogue catalogue);
 RONDO_MUST_USE rondo_status rondo__registry_load(rondo__registry *registry, const char *path);
 /* Loads every file of a colon-separated list of files and folders (the *.so of a folder, in order of name). What cannot
  * be used is logged as a warning and left out; only OUT_OF_MEMORY fails. Null: nothing. */

@@ -120,6 +120,13 @@ static rondo_status registry_register(rondo__registry *registry, const char *ori
     return status;
 }
 
+rondo_status rondo__registry_add_catalogue(rondo__registry *registry, rondo_catalogue catalogue) {
+    rondo__mutex_lock(&registry->mutex);
+    rondo_status status = rondo__buffer_append(&registry->catalogues, &catalogue, 1);
+    rondo__mutex_unlock(&registry->mutex);
+    return status;
+}
+
 rondo_status rondo__registry_add(rondo__registry *registry, const char *origin, rondo_plugin_entry_function entry,
                                  void *library) {
     const rondo_plugin_api *api = NULL;

@@ -8,6 +8,7 @@
 #include "base/sized.h"
 #include "instance/embedded.h"
 #include "memory/memory.h"
+#include "ops/operators.h"
 
 #define RONDO__INSTANCE_PATH "RONDO_PLUGIN_PATH"
 
@@ -21,7 +22,9 @@ const char *rondo_version(void) { return RONDO_VERSION_STRING; }
 
 rondo__registry *rondo__instance_registry(rondo_instance *instance) { return &instance->registry; }
 
-static rondo_status instance_load(rondo__registry *registry, const rondo_instance_options *options) {
+static rondo_status instance_load(rondo__registry *registry, rondo__shared *operators,
+                                  const rondo_instance_options *options) {
+    RONDO__TRY(rondo__registry_add_catalogue(registry, rondo__operators_catalogue(operators)));
     for (const rondo__embedded_plugin *plugin = rondo__embedded_plugins; plugin->name; plugin++) {
         RONDO__TRY(rondo__registry_add(registry, plugin->name, plugin->entry, NULL));
     }
@@ -51,6 +54,7 @@ static rondo_status instance_read_options(const rondo_instance_options *given, r
 static void instance_destroy(rondo_instance *instance) {
     rondo_allocator allocator = instance->base.allocator;
     rondo__registry_deinit(&instance->registry);
+    rondo__shared_release(instance->base.operators);
     rondo__mutex_deinit(&instance->base.trees_mutex);
     rondo__free(&allocator, instance, sizeof *instance);
 }
@@ -67,13 +71,15 @@ rondo_status rondo_instance_create(const rondo_instance_options *given, rondo_in
     instance->base.log = (rondo__log){options.log, options.log_user, options.log_level};
     rondo__mutex_init(&instance->base.trees_mutex);
     rondo__ref_init(&instance->references);
-    rondo_status status = rondo__registry_init(&instance->registry, &allocator, &instance->base.log);
+    rondo_status status = rondo__operators_create(&allocator, &instance->base.log, &instance->base.operators);
+    if (!status) status = rondo__registry_init(&instance->registry, &allocator, &instance->base.log);
     if (status) {
+        rondo__shared_release(instance->base.operators);
         rondo__mutex_deinit(&instance->base.trees_mutex);
         rondo__free(&allocator, instance, sizeof *instance);
         return status;
     }
-    status = instance_load(&instance->registry, &options);
+    status = instance_load(&instance->registry, instance->base.operators, &options);
     if (status) {
         instance_destroy(instance);
         return status;

@@ -163,6 +163,7 @@ rondo_status rondo__ir_clone(const rondo_ir_graph *graph, bool share, rondo_ir_g
     rondo_ir_graph *copy;
     rondo_ir_value *map;
     RONDO__TRY(rondo__ir_graph_create(&graph->allocator, graph->instance, graph->name, NULL, &copy));
+    rondo__ir_graph_share_operators(copy, graph->operators);
     rondo_status status = ir_clone_map_create(graph, &map);
     if (!status) {
         ir_clone clone = {graph, copy, map, NULL, share};

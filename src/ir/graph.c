@@ -44,6 +44,7 @@ static void ir_graph_destroy(rondo_ir_graph *graph) {
     rondo__buffer_deinit(&graph->output_sizes);
     rondo__buffer_deinit(&graph->subgraphs);
     rondo__arena_deinit(&graph->arena);
+    rondo__shared_release(graph->operators);
     rondo_allocator allocator = graph->allocator;
     rondo__free(&allocator, graph, sizeof(ir_graph_block));
 }
@@ -72,6 +73,12 @@ static void ir_graph_init(ir_graph_block *block, const rondo_allocator *allocato
     graph->name_index = &block->names;
 }
 
+void rondo__ir_graph_share_operators(rondo_ir_graph *graph, rondo__shared *operators) {
+    rondo__shared_retain(operators);
+    rondo__shared_release(graph->operators);
+    graph->operators = operators;
+}
+
 rondo_status rondo__ir_graph_create(const rondo_allocator *allocator, rondo_instance *instance, const char *name,
                                     rondo_ir_graph *parent, rondo_ir_graph **out_graph) {
     if (parent && rondo__ir_depth(parent) + 1u >= RONDO__IR_DEPTH_MAX) {
@@ -83,6 +90,7 @@ rondo_status rondo__ir_graph_create(const rondo_allocator *allocator, rondo_inst
     ir_graph_init(pointer, allocator);
     rondo_ir_graph *graph = pointer;
     graph->instance = instance;
+    if (parent) rondo__ir_graph_share_operators(graph, parent->operators);
     if (!name || !*name) name = "graph";
     rondo_status status = rondo__arena_string(&graph->arena, name, strlen(name), &graph->name);
     if (!status && parent) status = rondo__buffer_append(&parent->subgraphs, &graph, 1);
@@ -97,7 +105,10 @@ rondo_status rondo__ir_graph_create(const rondo_allocator *allocator, rondo_inst
 
 rondo_status rondo_ir_graph_create(rondo_instance *instance, const char *name, rondo_ir_graph **out_graph) {
     if (!instance || !out_graph) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a graph needs an instance and a place");
-    return rondo__ir_graph_create(&rondo__instance_base_of(instance)->allocator, instance, name, NULL, out_graph);
+    const rondo__instance_base *base = rondo__instance_base_of(instance);
+    RONDO__TRY(rondo__ir_graph_create(&base->allocator, instance, name, NULL, out_graph));
+    rondo__ir_graph_share_operators(*out_graph, base->operators);
+    return RONDO_OK;
 }
 
 void rondo_ir_graph_retain(rondo_ir_graph *graph) {

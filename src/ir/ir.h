@@ -16,6 +16,8 @@
 #include "base/buffer.h"
 #include "base/thread.h"
 
+struct rondo__shared; /* base/instance.h */
+
 typedef int32_t rondo__ir_kind;
 enum { RONDO__IR_TENSOR = 0, RONDO__IR_SEQUENCE = 1, RONDO__IR_OPTIONAL = 2 };
 
@@ -75,15 +77,16 @@ struct rondo_ir_graph {
     const char *name;
     rondo_ir_graph *parent; /* of a subgraph; not retained */
     rondo_instance *instance;
-    int64_t opset;              /* version of ONNX's own domain that the model declared; 0: built by hand */
-    uint32_t nodes_in_model;    /* nodes when it was imported or built, subgraphs included; clones keep it */
-    rondo__buffer values;       /* rondo__ir_value_data */
-    rondo__buffer nodes;        /* rondo__ir_node_data */
-    rondo__buffer inputs;       /* rondo_ir_value */
-    rondo__buffer outputs;      /* rondo_ir_value */
-    rondo__buffer output_names; /* const char * */
-    rondo__buffer subgraphs;    /* rondo_ir_graph *, owned */
-    void *name_index;           /* hash of value names */
+    struct rondo__shared *operators; /* the instance's registered prototypes, retained; null: built-in ones alone */
+    int64_t opset;                   /* version of ONNX's own domain that the model declared; 0: built by hand */
+    uint32_t nodes_in_model;         /* nodes when it was imported or built, subgraphs included; clones keep it */
+    rondo__buffer values;            /* rondo__ir_value_data */
+    rondo__buffer nodes;             /* rondo__ir_node_data */
+    rondo__buffer inputs;            /* rondo_ir_value */
+    rondo__buffer outputs;           /* rondo_ir_value */
+    rondo__buffer output_names;      /* const char * */
+    rondo__buffer subgraphs;         /* rondo_ir_graph *, owned */
+    void *name_index;                /* hash of value names */
     rondo__buffer input_sizes, output_sizes; /* int64_t *: what rondo_ir_graph_input and _output lend out */
     rondo_ir_graph *source;                  /* retained: the graph whose constants a copy shares */
 };
@@ -109,6 +112,9 @@ static inline rondo_ir_value rondo__ir_output_at(const rondo_ir_graph *graph, ui
 RONDO_MUST_USE rondo_status rondo__ir_graph_create(const rondo_allocator *allocator, rondo_instance *instance,
                                                    const char *name, rondo_ir_graph *parent,
                                                    rondo_ir_graph **out_graph);
+/* The registered prototypes that the graph may have; branches and copies have those of the graph that they come from. The
+ * instance itself may be gone by then. */
+void rondo__ir_graph_share_operators(rondo_ir_graph *graph, struct rondo__shared *operators);
 /* name null: one is made from `stem`. */
 RONDO_MUST_USE rondo_status rondo__ir_value_add(rondo_ir_graph *graph, const char *name, const char *stem,
                                                 const rondo__ir_type *type, rondo_ir_value *out_value);

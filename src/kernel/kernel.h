@@ -11,6 +11,8 @@
 #include "base/allocator.h"
 
 #define RONDO__KERNEL_SET_MAX 8u
+/* The catalogue that an instance makes of the operators that were registered with it. */
+#define RONDO__KERNEL_REGISTERED "registered"
 
 typedef struct rondo__kernel_set {
     rondo_catalogue catalogues[RONDO__KERNEL_SET_MAX];

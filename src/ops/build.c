@@ -10,7 +10,7 @@
 static rondo_status build_check(rondo_ir_graph *graph, const char *operator_name, const char *name,
                                 const rondo_ir_value *inputs, uint32_t input_count, const rondo_attribute *attributes,
                                 uint32_t attribute_count, uint32_t output_count) {
-    const rondo__ops_prototype *prototype = rondo__ops_find(operator_name);
+    const rondo__ops_prototype *prototype = rondo__ops_lookup(graph, operator_name);
     if (!prototype) {
         return RONDO__FAIL(NOT_FOUND, PROTOTYPE, "node '%s': there is no operator '%s'", name, operator_name);
     }

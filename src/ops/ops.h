@@ -35,7 +35,9 @@ typedef struct rondo__ops_attribute {
 
 /* What inference sees and fills in. All input dims are concrete; input.constant is its value when known. Every output
  * is filled in, wanted or not; the outputs' dims arrays have room for RONDO_RANK_MAX. */
+typedef struct rondo__ops_prototype rondo__ops_prototype;
 typedef struct rondo__ops_infer {
+    const rondo__ops_prototype *prototype;
     const rondo_kernel_request *request; /* inputs and attributes; of the outputs only their number is looked at */
     rondo_operand *outputs;              /* to be filled in */
     int64_t (*output_dims)[RONDO_RANK_MAX];
@@ -51,7 +53,6 @@ enum {
     RONDO__OPS_COMMUTES = 1u << 4
 };
 
-typedef struct rondo__ops_prototype rondo__ops_prototype;
 struct rondo__ops_prototype {
     const char *name; /* "Conv" */
     const char *summary;
@@ -62,9 +63,16 @@ struct rondo__ops_prototype {
     uint32_t flags;
     uint64_t shape_inputs; /* bit i: the output's shape depends on the value of input i */
     rondo_status (*infer)(rondo__ops_infer *infer);
+    const void *registered; /* what a program registered; null for those of the table */
 };
 
-/* Null for an unknown name. Thread-safe: the table is constant. */
+/* As a node of the graph may name it: built in, or registered with the graph's instance. Null for an unknown name.
+ * Thread-safe; what it gives stays as long as the graph does. */
+const rondo__ops_prototype *rondo__ops_lookup(const rondo_ir_graph *graph, const char *operator_name);
+/* The registered operator that a node of an ONNX model means; `domain` is "" for ONNX's own. Null when there is none. */
+const rondo__ops_prototype *rondo__ops_lookup_onnx(const rondo_ir_graph *graph, const char *domain, const char *type,
+                                                   int64_t version);
+/* The same among the constant table alone. Null for an unknown name. Thread-safe. */
 const rondo__ops_prototype *rondo__ops_find(const char *operator_name);
 /* Sorted by name; null past the end. */
 const rondo__ops_prototype *rondo__ops_at(uint32_t index);
@@ -73,7 +81,11 @@ const rondo__ops_prototype *rondo__ops_at(uint32_t index);
 RONDO_MUST_USE rondo_status rondo__ops_check_node(const rondo_ir_graph *graph, const rondo__ir_node_data *node);
 /* The same for a node that comes from outside: operands and attributes that only the compiler adds are refused. */
 RONDO_MUST_USE rondo_status rondo__ops_check_model_node(const rondo_ir_graph *graph, const rondo__ir_node_data *node);
-/* Dtypes and shapes of the outputs from concrete inputs. META errors that name the node; INVALID_ARGUMENT for what does
+/* Dtypes and shapes of the outputs of an operator whose prototype is known; see below. */
+RONDO_MUST_USE rondo_status rondo__ops_infer_with(const rondo__ops_prototype *prototype,
+                                                  const rondo_kernel_request *request, rondo_operand *out_outputs,
+                                                  int64_t (*output_dims)[RONDO_RANK_MAX]);
+/* The same for an operator of the table, by its name. Dtypes and shapes of the outputs from concrete inputs. META errors that name the node; INVALID_ARGUMENT for what does
  * not fit, UNSUPPORTED for shapes that depend on data (the message names the input). */
 RONDO_MUST_USE rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo_operand *out_outputs,
                                                      int64_t (*output_dims)[RONDO_RANK_MAX]);

@@ -237,6 +237,11 @@ rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo
         return RONDO__FAIL(NOT_FOUND, PROTOTYPE, "node '%s': there is no operator '%s'", rondo__ops_node_name(request),
                            request->operator_name ? request->operator_name : "");
     }
+    return rondo__ops_infer_with(prototype, request, out_outputs, output_dims);
+}
+
+rondo_status rondo__ops_infer_with(const rondo__ops_prototype *prototype, const rondo_kernel_request *request,
+                                   rondo_operand *out_outputs, int64_t (*output_dims)[RONDO_RANK_MAX]) {
     RONDO__TRY(ops_request_check(prototype, request));
     if (!prototype->infer) {
         return RONDO__FAIL(UNSUPPORTED, META,
@@ -244,7 +249,8 @@ rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo
                            "chosen first",
                            rondo__ops_node_name(request), prototype->name);
     }
-    rondo__ops_infer infer = {.request = request, .outputs = out_outputs, .output_dims = output_dims};
+    rondo__ops_infer infer = {
+        .prototype = prototype, .request = request, .outputs = out_outputs, .output_dims = output_dims};
     for (uint32_t i = 0; i < request->output_count; i++) out_outputs[i] = (rondo_operand){0};
     RONDO__TRY(prototype->infer(&infer));
     for (uint32_t i = 0; i < request->output_count; i++) {

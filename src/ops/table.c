@@ -165,7 +165,7 @@ static rondo_status ops_check_branches(const rondo__ops_prototype *prototype, co
 }
 
 static rondo_status ops_check(const rondo_ir_graph *graph, const rondo__ir_node_data *node, bool internal) {
-    const rondo__ops_prototype *prototype = rondo__ops_find(node->operator_name);
+    const rondo__ops_prototype *prototype = rondo__ops_lookup(graph, node->operator_name);
     if (!prototype) {
         return RONDO__FAIL(NOT_FOUND, PROTOTYPE, "node '%s': there is no operator '%s'", node->name,
                            node->operator_name);

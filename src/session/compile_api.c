@@ -35,6 +35,14 @@ static rondo_status compile_api_catalogues(rondo__registry *registry, const char
     return RONDO_OK;
 }
 
+/* What was registered with the instance runs beside every target's own kernels. */
+static rondo_status compile_api_registered(rondo__registry *registry, rondo__kernel_set *set) {
+    if (set->count == RONDO__KERNEL_SET_MAX || rondo__kernel_set_named(set, RONDO__KERNEL_REGISTERED)) return RONDO_OK;
+    RONDO__TRY(rondo__registry_catalogue(registry, RONDO__KERNEL_REGISTERED, &set->catalogues[set->count]));
+    set->count++;
+    return RONDO_OK;
+}
+
 rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph, const rondo_compile_options *options,
                            rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
     if (!instance || !graph) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile: instance or graph is null");
@@ -45,6 +53,7 @@ rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph
     const char *names = known.catalogues ? known.catalogues : COMPILE_API_TARGET;
     rondo__kernel_set kernels, folder = {.count = 1};
     RONDO__TRY(compile_api_catalogues(registry, names, &kernels));
+    RONDO__TRY(compile_api_registered(registry, &kernels));
     RONDO__TRY(rondo__registry_catalogue(registry, "ref", &folder.catalogues[0]));
     return rondo__compile(&base->allocator, &kernels, &folder, names, graph, options, out_compiled, out_plan);
 }

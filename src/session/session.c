@@ -51,7 +51,8 @@ static rondo_status session_build(rondo_session *session) {
     rondo__registry *registry = rondo__instance_registry(session->device->instance);
     size_t used = 0;
     for (uint32_t i = 0; i < kernels->count && used < sizeof session->target; i++) {
-        int length = snprintf(session->target + used, sizeof session->target - used, "%s%s", i ? "," : "",
+        if (strcmp(kernels->catalogues[i].table->name, RONDO__KERNEL_REGISTERED) == 0) continue; /* of no target */
+        int length = snprintf(session->target + used, sizeof session->target - used, "%s%s", used ? "," : "",
                               kernels->catalogues[i].table->name);
         used += length > 0 ? (size_t)length : 0;
     }

@@ -21,7 +21,7 @@ rondo_status rondo__compile_dead(rondo__compile_state *state) {
             }
             continue;
         }
-        const rondo__ops_prototype *prototype = rondo__ops_find(node->operator_name);
+        const rondo__ops_prototype *prototype = rondo__ops_lookup(graph, node->operator_name);
         for (uint32_t i = 0; prototype && i < node->output_count && i < prototype->output_count; i++) {
             rondo_ir_value value = node->outputs[i];
             if (value == RONDO_IR_NONE || uses[value] > 0 || !prototype->outputs[i].optional) continue;

@@ -218,7 +218,7 @@ static rondo_status resolve_infer(resolve *r, const rondo__ops_prototype *protot
         if (node->outputs[i] != RONDO_IR_NONE) wanted[i].dtype = RONDO_DTYPE_F32;
     }
     request->request.outputs = wanted;
-    rondo_status status = rondo__ops_infer_request(&request->request, request->outputs, request->output_dims);
+    rondo_status status = rondo__ops_infer_with(prototype, &request->request, request->outputs, request->output_dims);
     request->request.outputs = request->outputs;
     if (rondo_status_code(status) == RONDO_CODE_UNSUPPORTED) {
         for (uint32_t i = 0; i < node->input_count && i < 64; i++) {
@@ -385,7 +385,7 @@ static rondo_status resolve_node(resolve *r, const rondo__ir_node_data *from) {
         if (from->inputs[i] != RONDO_IR_NONE) RONDO__TRY(resolve_map(r, depth, from->inputs[i], &node.inputs[i]));
     }
     if (strcmp(from->operator_name, "If") == 0) return resolve_if(r, from, node.inputs);
-    const rondo__ops_prototype *prototype = rondo__ops_find(from->operator_name);
+    const rondo__ops_prototype *prototype = rondo__ops_lookup(r->graph, from->operator_name);
     if (!prototype) {
         return RONDO__FAIL(UNSUPPORTED, PROTOTYPE, "node '%s': there is no operator '%s'", from->name,
                            from->operator_name);

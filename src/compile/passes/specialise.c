@@ -303,6 +303,7 @@ static rondo_status specialise_run(specialise *s) {
     rondo_ir_graph *kept = (rondo_ir_graph *)(uintptr_t)source;
     rondo_ir_graph_retain(kept);
     s->state->graph->source = kept;
+    rondo__ir_graph_share_operators(s->state->graph, source->operators);
     s->state->graph->opset = source->opset;
     s->state->graph->nodes_in_model = source->nodes_in_model;
     for (uint32_t i = 0; i < s->state->options.value_count; i++) {

@@ -5,6 +5,7 @@
  * number of walks, however deep graphs are nested. */
 #include <string.h>
 
+#include "base/instance.h"
 #include "import/onnx/onnx.h"
 
 enum {
@@ -271,6 +272,7 @@ rondo_status rondo__onnx_graph_read(rondo__onnx_context *context, rondo__onnx_sc
     RONDO__TRY(rondo__onnx_text(&context->scratch, parts.name, &name));
     RONDO__TRY(rondo__ir_graph_create(&context->allocator, context->instance, name, parent ? parent->graph : NULL,
                                       &scope.graph));
+    if (!parent) rondo__ir_graph_share_operators(scope.graph, rondo__instance_base_of(context->instance)->operators);
     scope.graph->opset = context->opset;
     rondo__onnx_names_init(&scope.values, &context->allocator);
     rondo__onnx_names_init(&parts.info_names, &context->allocator);

@@ -178,15 +178,30 @@ static rondo_status node_emit(rondo__onnx_node *node) {
     return rondo__ops_check_model_node(scope->graph, rondo__ir_node_at(scope->graph, made));
 }
 
+/* An operator that a program registered, which answers to this domain, version and type. */
+static rondo_status node_registered(rondo__onnx_node *node, bool *out_registered) {
+    rondo__arena *scratch = &node->scope->context->scratch;
+    const char *domain, *type;
+    RONDO__TRY(rondo__onnx_text(scratch, node->domain, &domain));
+    RONDO__TRY(rondo__onnx_text(scratch, node->type, &type));
+    const rondo__ops_prototype *prototype = rondo__ops_lookup_onnx(node->scope->graph, domain, type, node->version);
+    *out_registered = prototype != NULL;
+    if (prototype) node->operator_name = prototype->name;
+    return RONDO_OK;
+}
+
 rondo_status rondo__onnx_node_build(rondo__onnx_node *node) {
     const char *refusal = node->local ? "a function of the model" : NULL;
     bool known = !node->local && rondo__ops_find(node->operator_name);
+    bool registered = false;
+    if (!known && !node->local) RONDO__TRY(node_registered(node, &registered));
+    known = known || registered;
     RONDO__TRY(node_inputs(node));
     RONDO__TRY(node_outputs(node));
     if (!known) RONDO__TRY(rondo__onnx_refuse(node, refusal));
     /* Also of an unknown operator: there may be others in its graphs. */
     RONDO__TRY(node_attributes(node, !known));
-    if (known) RONDO__TRY(rondo__onnx_convert(node));
+    if (known && !registered) RONDO__TRY(rondo__onnx_convert(node));
     return node->refused ? RONDO_OK : node_emit(node);
 }
 

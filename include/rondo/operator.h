@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For authors of operators: a prototype, what it makes of which inputs, and how it is computed.
+ *
+ * An operator is a table of plain data and functions. Its contracts, each checked against the others:
+ *   schema           the name, typed inputs, outputs and attributes; one definition, duplicates refused
+ *   meta             type and shape of the outputs without data, and which inputs are accepted
+ *   implementation   its own inference, which must agree with the meta's, and the computation
+ * A failure's layer says which of them was broken.
+ *
+ * A registered operator is used as any other: nodes are built or imported with it, plans, sessions, eager runs and
+ * captures run it, on every device whose kernels are host functions.
+ *
+ * Rules for the functions of a table. They may be called from any thread, several at once. They reach the library only
+ * through the rondo_operator_api that they get, so that a shared library of operators needs nothing to link with.
+ */
+#ifndef RONDO_OPERATOR_H
+#define RONDO_OPERATOR_H
+
+#include <rondo/plugin.h>
+#include <rondo/runtime.h>
+#include <rondo/types.h>
+
+RONDO_EXTERN_C_BEGIN
+
+#define RONDO_OPERATOR_OPERANDS_MAX 32u
+#define RONDO_OPERATOR_ATTRIBUTES_MAX 32u
+
+typedef int32_t rondo_operator_presence;
+enum {
+    RONDO_OPERATOR_REQUIRED = 0,
+    RONDO_OPERATOR_OPTIONAL = 1,
+    RONDO_OPERATOR_DYNAMIC = 2 /* one or more; the last of its list only */
+};
+
+/* RONDO_OPERATOR_DTYPE(F32) | RONDO_OPERATOR_DTYPE(F64) */
+#define RONDO_OPERATOR_DTYPE(name) (1u << RONDO_DTYPE_##name)
+
+typedef struct rondo_operator_operand {
+    const char *name;
+    uint32_t dtypes; /* a bit a type that it may have; strings have no kernels and are refused */
+    rondo_operator_presence presence;
+    char same_type; /* inputs of one letter, A to Z, have one type; 0: on its own */
+    char reserved[7];
+} rondo_operator_operand;
+
+typedef int32_t rondo_operator_attribute_presence;
+enum {
+    RONDO_OPERATOR_ATTRIBUTE_REQUIRED = 0,
+    RONDO_OPERATOR_ATTRIBUTE_DEFAULT = 1, /* absent means the value that stands in the table */
+    RONDO_OPERATOR_ATTRIBUTE_OPTIONAL = 2 /* absent means absent */
+};
+
+typedef struct rondo_operator_attribute {
+    rondo_attribute attribute; /* name, kind, and the default where there is one */
+    rondo_operator_attribute_presence presence;
+    uint32_t reserved;
+} rondo_operator_attribute;
+
+/* What inference answers for one output. It comes with dtype UNDEFINED and rank -1. A dim of -1 says that the size
+ * depends on data: that is UNSUPPORTED (meta), by name, when a plan is made. */
+typedef struct rondo_operator_result {
+    rondo_dtype dtype;
+    int32_t rank;
+    int64_t dims[RONDO_RANK_MAX];
+} rondo_operator_result;
+
+/* One call of an implementation. */
+typedef struct rondo_operator_context rondo_operator_context;
+
+typedef struct rondo_operator_api {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* Makes a failure, as the host table of plugin.h does. Never null. */
+    rondo_status (*status_make)(rondo_code code, rondo_layer layer, const char *file, int32_t line, const char *format,
+                                ...) RONDO_PRINTF(5, 6);
+    /* The attribute, its default included; null when absent. */
+    const rondo_attribute *(*attribute)(const rondo_kernel_request *request, const char *name);
+
+    /* The rest is for execute alone. All accept an index past the end and say so, or give null. */
+    /* Node, operands with concrete shapes, and attributes. No operand has a constant. */
+    const rondo_kernel_request *(*request)(const rondo_operator_context *context);
+    /* The elements of an input; null when it is absent, past the end, or of another type than `dtype`. */
+    const void *(*input)(const rondo_operator_context *context, uint32_t index, rondo_dtype dtype);
+    /* Memory of an output of this description, which must be the one that was inferred: INVALID_ARGUMENT
+     * (implementation) for another. Null, and success, for an optional output that nobody wants. */
+    rondo_status (*output)(rondo_operator_context *context, uint32_t index, int32_t rank, const int64_t *dims,
+                           rondo_format format, rondo_dtype dtype, void **out_data);
+    /* The output is the input: of the same size and type. They share memory where in_place_inputs allows it and the plan
+     * does so, else the bytes are copied now. */
+    rondo_status (*output_refers)(rondo_operator_context *context, uint32_t output, uint32_t input);
+    /* Up to as many bytes as the table's workspace function said, aligned to 64, with any contents; one block a call:
+     * a second request gets the same. */
+    rondo_status (*workspace)(rondo_operator_context *context, uint64_t bytes, void **out_data);
+} rondo_operator_api;
+
+/* RONDO_OPERATOR_FAIL(api, INVALID_ARGUMENT, META, "...") is a status to return. */
+#define RONDO_OPERATOR_FAIL(api, code, layer, ...) \
+    ((api)->status_make(RONDO_CODE_##code, RONDO_LAYER_##layer, __FILE__, (int32_t)__LINE__, __VA_ARGS__))
+
+/* Fills request->output_count results, or refuses. The operands of the request have concrete shapes, the right types
+ * and presence; of its outputs only their number is known. Attributes have their defaults. */
+typedef rondo_status (*rondo_operator_infer)(const rondo_operator_api *api, void *user,
+                                             const rondo_kernel_request *request, rondo_operator_result *results);
+
+typedef struct rondo_operator_implementation {
+    uint32_t struct_size;
+    uint32_t in_place_inputs; /* bit i: output 0 may be the very memory of input i, given equal type and size */
+    /* Its own inference, in two parts: both or none. It must give what the meta gives and refuse what the meta refuses;
+     * a node where it does not is INVALID_ARGUMENT (implementation) when its plan is made. */
+    rondo_operator_infer infer_shape; /* rank and dims */
+    rondo_operator_infer infer_dtype; /* dtype */
+    /* Bytes that execute will ask for. (optional: none) */
+    rondo_status (*workspace)(const rondo_operator_api *api, void *user, const rondo_kernel_request *request,
+                              uint64_t *out_bytes);
+    /* Runs as the stream's own work, also when it is replayed: it must not wait for a stream. Every output that is wanted
+     * must have been allocated or referred. A failure stops the run with KERNEL_FAILED, whose reason is the failure's
+     * code; its words are logged as an error. */
+    rondo_status (*execute)(const rondo_operator_api *api, void *user, rondo_operator_context *context);
+} rondo_operator_implementation;
+#define RONDO_OPERATOR_IMPLEMENTATION_INIT \
+    { sizeof(rondo_operator_implementation), 0, 0, 0, 0, 0 }
+
+typedef struct rondo_operator {
+    uint32_t struct_size;
+    uint32_t input_count, output_count, attribute_count;
+    const char *name;    /* letters, digits and '_', not starting with a digit */
+    const char *domain;  /* letters, digits, '_', '.' and '-'; null: none */
+    const char *summary; /* a sentence for people; may be null */
+    const rondo_operator_operand *inputs, *outputs;
+    const rondo_operator_attribute *attributes;
+    /* The nodes of ONNX models that mean this operator. */
+    const char *onnx_domain;   /* null: domain */
+    const char *onnx_name;     /* null: name */
+    int64_t onnx_since;        /* models of an older version of the domain do not mean it; 0: all do */
+    rondo_operator_infer meta; /* null: the implementation's inference is the meta */
+    const rondo_operator_implementation
+        *implementation; /* null: prototype only, a plan needs a catalogue that has it */
+    void *user;          /* passed to the functions */
+} rondo_operator;
+#define RONDO_OPERATOR_INIT \
+    { sizeof(rondo_operator), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Adds an operator to the instance; its name is "domain::name", or "name". The table and all that it points to must stay
+ * as they are until the instance and every graph of it are gone. Thread-safe. A registered operator stays.
+ * ALREADY_EXISTS (schema): that name, or those nodes of ONNX models, have an operator already, built in or registered.
+ * INVALID_ARGUMENT (schema): the table is malformed, and the message says where.
+ * INVALID_ARGUMENT (meta): nothing infers its outputs. INVALID_ARGUMENT (implementation): it has no execute, or half an
+ * inference. UNSUPPORTED (schema): an attribute that is a graph. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_register(rondo_instance *instance,
+                                                              const rondo_operator *operator_table);
+
+RONDO_EXTERN_C_END
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators that a program registers: an instance's prototypes beside the table, and a catalogue of their kernels. */
+#ifndef RONDO_SRC_OPS_OPERATORS_H
+#define RONDO_SRC_OPS_OPERATORS_H
+
+#include <rondo/operator.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/instance.h"
+#include "kernel/kernel.h"
+#include "ops/ops.h"
+
+#define RONDO__OPERATORS_MAX 65536u
+
+/* Found pointers stay valid: entries are made whole, then added, and never changed. */
+typedef struct rondo__operator_entry {
+    rondo__ops_prototype prototype;
+    rondo_operator given;
+    rondo_operator_implementation implementation;
+    bool implemented;
+    const char *onnx_domain, *onnx_name;
+    rondo__arena arena; /* holds the entry's own text and lists */
+} rondo__operator_entry;
+
+typedef struct rondo__operators {
+    rondo__shared shared; /* first */
+    rondo_allocator allocator;
+    const rondo__log *log; /* the instance's; kernels, which are gone before it, write there */
+    rondo__mutex mutex;
+    rondo__buffer entries; /* rondo__operator_entry *, in the order of registration */
+} rondo__operators;
+
+RONDO_MUST_USE rondo_status rondo__operators_create(const rondo_allocator *allocator, const rondo__log *log,
+                                                    rondo__shared **out_operators);
+/* Null for an unknown name. */
+const rondo__operator_entry *rondo__operators_find(rondo__operators *operators, const char *name);
+/* The catalogue of all that is registered now and later; valid as long as the instance. */
+rondo_catalogue rondo__operators_catalogue(rondo__shared *operators);
+
+/* For the files of this room. */
+extern const rondo_operator_api rondo__operator_api;
+/* The request with the defaults of absent attributes; `attributes` has room for what it has and all defaults. */
+#define RONDO__OPERATOR_REQUEST_ATTRIBUTES (2u * RONDO_OPERATOR_ATTRIBUTES_MAX + 32u)
+RONDO_MUST_USE rondo_status rondo__operator_complete(const rondo__operator_entry *entry,
+                                                     const rondo_kernel_request *request, rondo_attribute *attributes,
+                                                     rondo_kernel_request *out_request);
+/* "float32[2,3]"; always terminated. */
+void rondo__operator_text(rondo_dtype dtype, int32_t rank, const int64_t *dims, char *buffer, size_t capacity);
+/* The meta's inference, or the implementation's own, checked alike. */
+RONDO_MUST_USE rondo_status rondo__operator_infer(const rondo__operator_entry *entry,
+                                                  const rondo_kernel_request *request, bool by_meta,
+                                                  rondo_operator_result *results);
+
+#endif
