@@ -150,6 +150,50 @@ typedef struct rondo_operator {
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_register(rondo_instance *instance,
                                                               const rondo_operator *operator_table);
 
+/* ------------------------------------------------------------------------------------------------ shared libraries */
+
+/* The major number is raised when a table changes its meaning, the minor one when it grows. */
+#define RONDO_OPERATOR_ABI_MAJOR 1u
+#define RONDO_OPERATOR_ABI_MINOR 0u
+
+/* Read from the file, before any code of the library runs. */
+typedef struct rondo_operator_abi_version {
+    uint32_t major, minor;
+} rondo_operator_abi_version;
+
+typedef struct rondo_operator_library {
+    uint32_t struct_size;
+    uint32_t operator_count;
+    const rondo_operator *const *operators;
+} rondo_operator_library;
+
+#define RONDO_OPERATOR_ABI_SYMBOL "rondo_operator_abi"
+#define RONDO_OPERATOR_LIBRARY_SYMBOL "rondo_operator_library_table"
+
+#if defined(__GNUC__)
+#define RONDO_OPERATOR_VISIBLE __attribute__((visibility("default")))
+#else
+#define RONDO_OPERATOR_VISIBLE
+#endif
+/* Once, in a shared library of operators: RONDO_OPERATOR_LIBRARY(array) of `const rondo_operator *`. It links nothing of
+ * Rondo. */
+#define RONDO_OPERATOR_LIBRARY(list)                                                                               \
+    RONDO_EXTERN_C_BEGIN                                                                                           \
+    extern RONDO_OPERATOR_VISIBLE const rondo_operator_abi_version rondo_operator_abi;                             \
+    extern RONDO_OPERATOR_VISIBLE const rondo_operator_library rondo_operator_library_table;                       \
+    const rondo_operator_abi_version rondo_operator_abi = {RONDO_OPERATOR_ABI_MAJOR, RONDO_OPERATOR_ABI_MINOR};    \
+    const rondo_operator_library rondo_operator_library_table = {sizeof(rondo_operator_library),                   \
+                                                                 (uint32_t)(sizeof(list) / sizeof *(list)), list}; \
+    RONDO_EXTERN_C_END
+
+/* Registers all operators of a shared library, or none. It stays loaded until the instance and every graph of it are gone.
+ * An instance does the same, when it is made, with what the environment variable RONDO_OPERATOR_PATH names: files, and
+ * folders of files that end in ".so", with ':' between; what cannot be used is left out with a warning. It does not where
+ * its options say ignore_plugin_path.
+ * NOT_FOUND (loading): there is no such file. UNSUPPORTED (loading): it is no such library, or was made for another major
+ * or a newer minor ABI; then none of its code has run. Else as rondo_operator_register. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_load(rondo_instance *instance, const char *path);
+
 RONDO_EXTERN_C_END
 
 #endif

@@ -11,6 +11,7 @@
 #include "ops/operators.h"
 
 #define RONDO__INSTANCE_PATH "RONDO_PLUGIN_PATH"
+#define RONDO__INSTANCE_OPERATOR_PATH "RONDO_OPERATOR_PATH"
 
 struct rondo_instance {
     rondo__instance_base base; /* first: other rooms see an instance as its base */
@@ -34,6 +35,7 @@ static rondo_status instance_load(rondo__registry *registry, rondo__shared *oper
     /* A program with raised rights does not let its caller choose code: then there is no path. */
     if (!options->ignore_plugin_path) {
         RONDO__TRY(rondo__registry_load_path(registry, secure_getenv(RONDO__INSTANCE_PATH)));
+        RONDO__TRY(rondo__operators_load_path(operators, secure_getenv(RONDO__INSTANCE_OPERATOR_PATH)));
     }
     return RONDO_OK;
 }

@@ -3,6 +3,7 @@
  * Registering operators: what a table must be, the prototype made of it, and finding it again. */
 #include "ops/operators.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,9 @@ static void operators_destroy(rondo__shared *shared) {
         operators_entry_destroy(&allocator, *RONDO__BUFFER_AT(&operators->entries, rondo__operator_entry *, i));
     }
     rondo__buffer_deinit(&operators->entries);
+    for (size_t i = operators->libraries.count; i > 0; i--)
+        (void)dlclose(*RONDO__BUFFER_AT(&operators->libraries, void *, i - 1u));
+    rondo__buffer_deinit(&operators->libraries);
     rondo__mutex_deinit(&operators->mutex);
     rondo__free(&allocator, operators, sizeof *operators);
 }
@@ -43,6 +47,7 @@ rondo_status rondo__operators_create(const rondo_allocator *allocator, const ron
     operators->log = log;
     rondo__mutex_init(&operators->mutex);
     rondo__buffer_init(&operators->entries, allocator, sizeof(rondo__operator_entry *), RONDO__OPERATORS_MAX);
+    rondo__buffer_init(&operators->libraries, allocator, sizeof(void *), RONDO__OPERATORS_MAX);
     *out_operators = &operators->shared;
     return RONDO_OK;
 }
@@ -304,20 +309,37 @@ static rondo_status operators_add(rondo__operators *operators, rondo__operator_e
     return rondo__buffer_append(&operators->entries, &entry, 1);
 }
 
-rondo_status rondo_operator_register(rondo_instance *instance, const rondo_operator *operator_table) {
+static rondo_status operators_add_one(rondo__operators *operators, const rondo_operator *table) {
     void *memory = NULL;
-    if (!instance || !operator_table)
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "registering needs an instance and an operator");
-    rondo__operators *operators = operators_of(rondo__instance_base_of(instance)->operators);
+    if (!table) return RONDO__FAIL(INVALID_ARGUMENT, SCHEMA, "an operator of the list is null");
     RONDO__TRY(rondo__allocate_zeroed(&operators->allocator, sizeof(rondo__operator_entry), &memory));
     rondo__operator_entry *entry = memory;
     rondo__arena_init(&entry->arena, &operators->allocator, OPERATORS_ARENA_MAX);
-    rondo_status status = operators_fill(entry, operator_table);
-    if (!status) {
-        rondo__mutex_lock(&operators->mutex);
-        status = operators_add(operators, entry);
-        rondo__mutex_unlock(&operators->mutex);
-    }
+    rondo_status status = operators_fill(entry, table);
+    if (!status) status = operators_add(operators, entry);
     if (status) operators_entry_destroy(&operators->allocator, entry);
     return status;
+}
+
+rondo_status rondo__operators_add_all(rondo__operators *operators, const rondo_operator *const *tables, uint32_t count,
+                                      void *library) {
+    rondo__mutex_lock(&operators->mutex);
+    size_t before = operators->entries.count;
+    rondo_status status = RONDO_OK;
+    for (uint32_t i = 0; i < count && !status; i++) status = operators_add_one(operators, tables[i]);
+    if (!status && library) status = rondo__buffer_append(&operators->libraries, &library, 1);
+    while (status && operators->entries.count > before) {
+        size_t last = --operators->entries.count;
+        operators_entry_destroy(&operators->allocator,
+                                *RONDO__BUFFER_AT(&operators->entries, rondo__operator_entry *, last));
+    }
+    rondo__mutex_unlock(&operators->mutex);
+    return status;
+}
+
+rondo_status rondo_operator_register(rondo_instance *instance, const rondo_operator *operator_table) {
+    if (!instance || !operator_table)
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "registering needs an instance and an operator");
+    rondo__operators *operators = operators_of(rondo__instance_base_of(instance)->operators);
+    return rondo__operators_add_all(operators, &operator_table, 1, NULL);
 }

@@ -29,7 +29,8 @@ typedef struct rondo__operators {
     rondo_allocator allocator;
     const rondo__log *log; /* the instance's; kernels, which are gone before it, write there */
     rondo__mutex mutex;
-    rondo__buffer entries; /* rondo__operator_entry *, in the order of registration */
+    rondo__buffer entries;   /* rondo__operator_entry *, in the order of registration */
+    rondo__buffer libraries; /* void *, of dlopen */
 } rondo__operators;
 
 RONDO_MUST_USE rondo_status rondo__operators_create(const rondo_allocator *allocator, const rondo__log *log,
@@ -39,13 +40,25 @@ const rondo__operator_entry *rondo__operators_find(rondo__operators *operators, 
 /* The catalogue of all that is registered now and later; valid as long as the instance. */
 rondo_catalogue rondo__operators_catalogue(rondo__shared *operators);
 
+/* Loads what RONDO_OPERATOR_PATH names; `path` may be null. */
+RONDO_MUST_USE rondo_status rondo__operators_load_path(rondo__shared *operators, const char *path);
+
 /* For the files of this room. */
+/* Adds all of them, or none; with them the library, unless it is null, which closes when the operators go. */
+RONDO_MUST_USE rondo_status rondo__operators_add_all(rondo__operators *operators, const rondo_operator *const *tables,
+                                                     uint32_t count, void *library);
+/* `size` bytes of a data symbol that a shared library exports, read from its file. NOT_FOUND: it exports no such symbol
+ * of at least that size. CORRUPT: it is no ELF file that can be read. */
+RONDO_MUST_USE rondo_status rondo__elf_read(const char *path, const char *symbol, void *out, size_t size);
 extern const rondo_operator_api rondo__operator_api;
 /* The request with the defaults of absent attributes; `attributes` has room for what it has and all defaults. */
 #define RONDO__OPERATOR_REQUEST_ATTRIBUTES (2u * RONDO_OPERATOR_ATTRIBUTES_MAX + 32u)
 RONDO_MUST_USE rondo_status rondo__operator_complete(const rondo__operator_entry *entry,
                                                      const rondo_kernel_request *request, rondo_attribute *attributes,
                                                      rondo_kernel_request *out_request);
+/* What a function of the operator refused, with node, operator and whose function it is in front. Releases `why`. */
+rondo_status rondo__operator_refusal(rondo_status why, const rondo__operator_entry *entry,
+                                     const rondo_kernel_request *request, rondo_layer layer);
 /* "float32[2,3]"; always terminated. */
 void rondo__operator_text(rondo_dtype dtype, int32_t rank, const int64_t *dims, char *buffer, size_t capacity);
 /* The meta's inference, or the implementation's own, checked alike. */

@@ -74,13 +74,11 @@ static rondo_status operator_check_result(const rondo__operator_entry *entry, co
     return RONDO_OK;
 }
 
-/* The same refusal with node, operator and whose it is in front; what a function says is a detail of that. */
-static rondo_status operator_refusal(rondo_status why, const rondo__operator_entry *entry,
+/* A status of a shared library points to a file's name in it, which must not outlive it: so it is always made anew. */
+rondo_status rondo__operator_refusal(rondo_status why, const rondo__operator_entry *entry,
                                      const rondo_kernel_request *request, rondo_layer layer) {
-    rondo_code code = rondo_status_code(why);
-    if (code == RONDO_CODE_OUT_OF_MEMORY) return why;
     rondo_status status = rondo__status_make(
-        code, layer, __FILE__, __LINE__, "node '%s' (%s): its %s refuses these inputs: %s",
+        rondo_status_code(why), layer, __FILE__, __LINE__, "node '%s' (%s): its %s refuses these inputs: %s",
         rondo__ops_node_name(request), entry->prototype.name, rondo_layer_name(layer), rondo_status_message(why));
     for (size_t i = 0; i < rondo_status_note_count(why); i++)
         status = rondo__status_note(status, "%s", rondo_status_note(why, i));
@@ -107,7 +105,7 @@ rondo_status rondo__operator_infer(const rondo__operator_entry *entry, const ron
         status = entry->implementation.infer_shape(&rondo__operator_api, user, &complete, results);
         if (!status) status = entry->implementation.infer_dtype(&rondo__operator_api, user, &complete, results);
     }
-    if (status) return operator_refusal(status, entry, request, layer);
+    if (status) return rondo__operator_refusal(status, entry, request, layer);
     for (uint32_t i = 0; i < request->output_count; i++)
         RONDO__TRY(operator_check_result(entry, request, i, layer, &results[i]));
     return RONDO_OK;

@@ -193,7 +193,9 @@ static rondo_status operator_workspace_bytes(const rondo__operator_entry *entry,
     *out_bytes = 0;
     if (!entry->implementation.workspace) return RONDO_OK;
     RONDO__TRY(rondo__operator_complete(entry, request, attributes, &complete));
-    return entry->implementation.workspace(&rondo__operator_api, entry->given.user, &complete, out_bytes);
+    rondo_status status =
+        entry->implementation.workspace(&rondo__operator_api, entry->given.user, &complete, out_bytes);
+    return status ? rondo__operator_refusal(status, entry, request, RONDO_LAYER_IMPLEMENTATION) : RONDO_OK;
 }
 
 static rondo_status operator_find(void *self, const rondo_kernel_request *request, rondo_kernel_facts *out_facts) {
