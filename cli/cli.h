@@ -137,6 +137,7 @@ int cli_run(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_dump(int argc, char **argv);
+int cli_ops(int argc, char **argv);
 int cli_conformance(int argc, char **argv);
 
 #endif

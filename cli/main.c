@@ -22,6 +22,7 @@ static const struct {
     {"check", cli_check, "run ONNX backend test folders"},
     {"dump", cli_dump, "a stage of a model as text, dot or json"},
     {"compile", not_here_yet, NULL},
+    {"ops", cli_ops, "operators, what they take and give, and who has kernels for them"},
     {"conformance", cli_conformance, "the contract, on any backend"},
 };
 

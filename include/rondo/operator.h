@@ -150,6 +150,48 @@ typedef struct rondo_operator {
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_register(rondo_instance *instance,
                                                               const rondo_operator *operator_table);
 
+/* -------------------------------------------------------------------------------------------- looking at operators */
+
+enum { RONDO_OPERATOR_INFO_REGISTERED = 1u << 0 /* by the program or a library; else built in */ };
+
+/* Everything is valid as long as the instance. */
+typedef struct rondo_operator_info {
+    uint32_t struct_size;
+    uint32_t flags;
+    uint32_t input_count, output_count, attribute_count;
+    uint32_t reserved;
+    const char *name;
+    const char *summary;
+    const void *prototype; /* for the functions below */
+} rondo_operator_info;
+#define RONDO_OPERATOR_INFO_INIT \
+    { sizeof(rondo_operator_info), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct rondo_operator_attribute_info {
+    const char *name;
+    rondo_attribute_kind kind;
+    uint32_t required;
+    const char *default_text; /* null: none */
+} rondo_operator_attribute_info;
+
+/* The built-in operators, sorted by name, then the registered ones in their order. NOT_FOUND past the end. Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_at(rondo_instance *instance, uint32_t index,
+                                                        rondo_operator_info *out_info);
+/* By name. NOT_FOUND (prototype). Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_find(rondo_instance *instance, const char *name,
+                                                          rondo_operator_info *out_info);
+/* Operands and attributes of an operator that was asked for; OUT_OF_RANGE past the end. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_info_input(const rondo_operator_info *info, uint32_t index,
+                                                                rondo_operator_operand *out_operand);
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_info_output(const rondo_operator_info *info, uint32_t index,
+                                                                 rondo_operator_operand *out_operand);
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_info_attribute(const rondo_operator_info *info, uint32_t index,
+                                                                    rondo_operator_attribute_info *out_attribute);
+/* Calls visit with the name of each kernel catalogue of the instance that has kernels for the operator. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_catalogues(rondo_instance *instance, const char *name,
+                                                                void (*visit)(void *user, const char *catalogue),
+                                                                void *user);
+
 /* ------------------------------------------------------------------------------------------------ shared libraries */
 
 /* The major number is raised when a table changes its meaning, the minor one when it grows. */

@@ -162,6 +162,8 @@ void rondo__registry_deinit(rondo__registry *registry);
 RONDO_MUST_USE rondo_status rondo__registry_add(rondo__registry *registry, const char *origin,
                                                 rondo_plugin_entry_function entry, void *library);
 /* dlopen, then add. NOT_FOUND, UNSUPPORTED (loading). */
+/* The index-th catalogue; false past the end. */
+bool rondo__registry_catalogue_at(rondo__registry *registry, uint32_t index, rondo_catalogue *out_catalogue);
 /* A catalogue of the library's own, which no plugin brought. Before any plugin. */
 RONDO_MUST_USE rondo_status rondo__registry_add_catalogue(rondo__registry *registry, rondo_catalogue catalogue);
 RONDO_MUST_USE rondo_status rondo__registry_load(rondo__registry *registry, const char *path);

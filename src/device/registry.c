@@ -120,6 +120,14 @@ static rondo_status registry_register(rondo__registry *registry, const char *ori
     return status;
 }
 
+bool rondo__registry_catalogue_at(rondo__registry *registry, uint32_t index, rondo_catalogue *out_catalogue) {
+    rondo__mutex_lock(&registry->mutex);
+    bool there = index < registry->catalogues.count;
+    if (there) *out_catalogue = *RONDO__BUFFER_AT(&registry->catalogues, rondo_catalogue, index);
+    rondo__mutex_unlock(&registry->mutex);
+    return there;
+}
+
 rondo_status rondo__registry_add_catalogue(rondo__registry *registry, rondo_catalogue catalogue) {
     rondo__mutex_lock(&registry->mutex);
     rondo_status status = rondo__buffer_append(&registry->catalogues, &catalogue, 1);

@@ -207,7 +207,7 @@ static void broken_files_are_read_safely(rondo_test *t) {
     T_OK(t, rondo__elf_read(s.path, RONDO_OPERATOR_ABI_SYMBOL, &abi, sizeof abi));
     T_TRUE(t, abi.major == RONDO_OPERATOR_ABI_MAJOR && abi.minor == RONDO_OPERATOR_ABI_MINOR);
     (void)snprintf(broken, sizeof broken, "%s/broken", rondo_test_folder(t));
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 600; i++) {
         uint64_t random = rondo_test_random(t);
         size_t at = i % 3 ? (size_t)(random % size) : (size_t)(random % 512), kept = i % 2 ? size : at;
         unsigned char before = bytes[at];

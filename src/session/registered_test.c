@@ -491,6 +491,50 @@ static void malformed_tables(rondo_test *t) {
     T_OK(t, rondo_operator_register(w.instance, add_make(&add, ADD_RIGHT))); /* nothing was left behind */
 }
 
+static void see_catalogue(void *user, const char *catalogue) {
+    char *seen = user;
+    (void)snprintf(seen + strlen(seen), 64 - strlen(seen), "%s ", catalogue);
+}
+
+static void operators_can_be_looked_at(rondo_test *t) {
+    world w = {.t = t};
+    add_operator add;
+    rondo_operator_info info = RONDO_OPERATOR_INFO_INIT, last = RONDO_OPERATOR_INFO_INIT;
+    rondo_operator_operand operand;
+    rondo_operator_attribute_info attribute;
+    char seen[64] = "";
+    uint32_t count = 0;
+    T_DEFER(t, w_close, &w);
+    w_open(&w, "cpu");
+    T_FAILS(t, rondo_operator_find(w.instance, "my.domain::AddCustom", &info), NOT_FOUND, "no operator 'my.domain");
+    T_OK(t, rondo_operator_register(w.instance, add_make(&add, ADD_RIGHT)));
+    T_OK(t, rondo_operator_find(w.instance, "my.domain::AddCustom", &info));
+    T_EQ(t, info.flags, RONDO_OPERATOR_INFO_REGISTERED);
+    T_TRUE(t, info.input_count == 3 && info.output_count == 1 && info.attribute_count == 1);
+    T_STR(t, info.summary, "x + scale * y");
+    T_OK(t, rondo_operator_info_input(&info, 2, &operand));
+    T_STR(t, operand.name, "unused");
+    T_TRUE(t, operand.presence == RONDO_OPERATOR_OPTIONAL && operand.dtypes == RONDO_OPERATOR_DTYPE(F32));
+    T_FAILS(t, rondo_operator_info_input(&info, 3, &operand), OUT_OF_RANGE, "has 3 inputs");
+    T_OK(t, rondo_operator_info_output(&info, 0, &operand));
+    T_STR(t, operand.name, "z");
+    T_FAILS(t, rondo_operator_info_output(&info, 1, &operand), OUT_OF_RANGE, "has 1 outputs");
+    T_OK(t, rondo_operator_info_attribute(&info, 0, &attribute));
+    T_TRUE(t, strcmp(attribute.name, "scale") == 0 && strcmp(attribute.default_text, "1") == 0);
+    T_FAILS(t, rondo_operator_info_attribute(&info, 1, &attribute), OUT_OF_RANGE, "has 1 attributes");
+    while (rondo__ops_at(count)) count++;
+    T_OK(t, rondo_operator_at(w.instance, 0, &info));
+    T_TRUE(t, strcmp(info.name, rondo__ops_at(0)->name) == 0 && info.flags == 0);
+    T_OK(t, rondo_operator_at(w.instance, count, &last));
+    T_STR(t, last.name, "my.domain::AddCustom");
+    T_FAILS(t, rondo_operator_at(w.instance, count + 1u, &last), NOT_FOUND, "no operator number");
+    T_OK(t, rondo_operator_catalogues(w.instance, "my.domain::AddCustom", see_catalogue, seen));
+    T_STR(t, seen, "registered ");
+    seen[0] = 0;
+    T_OK(t, rondo_operator_catalogues(w.instance, "Conv", see_catalogue, seen));
+    T_STR(t, seen, "ref cpu ");
+}
+
 /* ------------------------------------------------------------------------------------------------------------ ONNX */
 
 static void onnx_model(writer *w) {
@@ -580,4 +624,4 @@ static void graphs_outlive_the_instance(rondo_test *t) {
 RONDO_TEST_MAIN(T(runs_as_any_other), T(an_output_may_be_an_input), T(an_implementation_can_infer_alone),
                 T(each_way_to_be_wrong_names_its_contract), T(what_is_missing_is_named),
                 T(inputs_are_those_of_the_prototype), T(one_definition), T(malformed_tables), T(onnx_nodes_mean_it),
-                T(graphs_outlive_the_instance))
+                T(operators_can_be_looked_at), T(graphs_outlive_the_instance))
