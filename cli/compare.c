@@ -69,7 +69,8 @@ static bool bits_agree(const rondo_tensor_view *got, const rondo_tensor_view *wa
     uint64_t bits = rondo_dtype_bits(got->dtype);
     if (bits >= 8) return memcmp(g + index * (bits / 8), w + index * (bits / 8), (size_t)(bits / 8)) == 0;
     uint64_t shift = index * bits % 8;
-    return ((g[index * bits / 8] ^ w[index * bits / 8]) >> shift & ((1u << bits) - 1u)) == 0;
+    uint32_t other = (uint32_t)g[index * bits / 8] ^ (uint32_t)w[index * bits / 8];
+    return (other >> shift & ((1u << bits) - 1u)) == 0;
 }
 
 bool cli_tensor_agrees(const rondo_tensor_view *got, const rondo_tensor_view *want, double relative, double absolute,

@@ -58,6 +58,13 @@ typedef struct rondo__ref_conv {
     int64_t strides[RONDO_RANK_MAX], dilations[RONDO_RANK_MAX], begins[RONDO_RANK_MAX];
 } rondo__ref_conv;
 
+typedef struct rondo__ref_pool {
+    int64_t kernel[RONDO_RANK_MAX], strides[RONDO_RANK_MAX], dilations[RONDO_RANK_MAX];
+    int64_t begins[RONDO_RANK_MAX], ends[RONDO_RANK_MAX]; /* pads */
+    int64_t p;                                            /* of the norm */
+    bool ceil, include, columns, indices;
+} rondo__ref_pool;
+
 typedef struct rondo__ref_gate {
     int32_t function; /* index into lstm.c's table */
     double alpha, beta;
@@ -91,6 +98,7 @@ typedef struct rondo__ref_kernel {
     union {
         rondo__ref_walk walk;
         rondo__ref_conv conv;
+        rondo__ref_pool pool;
         rondo__ref_lstm lstm;
         rondo__ref_product product;
         float alpha;
@@ -154,6 +162,7 @@ extern const rondo__ref_operator rondo__ref_math_operators[];
 extern const rondo__ref_operator rondo__ref_scan_operators[];
 extern const rondo__ref_operator rondo__ref_index_operators[];
 extern const rondo__ref_operator rondo__ref_norm_operators[];
+extern const rondo__ref_operator rondo__ref_pool_operators[];
 extern const rondo__ref_operator rondo__ref_select_operators[];
 extern const rondo__ref_operator rondo__ref_cast_operators[];
 extern const rondo__ref_operator rondo__ref_shape_operators[];

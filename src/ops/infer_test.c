@@ -228,6 +228,13 @@ static void test_norm_as_the_runtime(rondo_test *t) {
     case_check_all(t, lines, sizeof lines / sizeof *lines);
 }
 
+static void test_pool_as_the_runtime(rondo_test *t) {
+    static const char *const lines[] = {
+#include "ops/testdata/infer_cases_pool.inc"
+    };
+    case_check_all(t, lines, sizeof lines / sizeof *lines);
+}
+
 /* What the runtime cannot run, or does not tell apart, by the operators' text. */
 static const char *const by_hand[] = {
     "MatMul | f32[2,3] f32[3,4] f32[4] | 1 | f32[2,4]", /* the bias that the compiler adds */
@@ -406,5 +413,6 @@ static void test_broadcast(rondo_test *t) {
 
 RONDO_TEST_MAIN(T_PLAIN(test_elementwise_as_the_runtime), T_PLAIN(test_shape_as_the_runtime),
                 T_PLAIN(test_move_as_the_runtime), T_PLAIN(test_nn_as_the_runtime), T_PLAIN(test_math_as_the_runtime),
-                T_PLAIN(test_index_as_the_runtime), T_PLAIN(test_norm_as_the_runtime), T(test_by_hand), T(test_reasons),
-                T(test_if_has_no_inference), T(test_reading_attributes), T(test_broadcast))
+                T_PLAIN(test_index_as_the_runtime), T_PLAIN(test_norm_as_the_runtime),
+                T_PLAIN(test_pool_as_the_runtime), T(test_by_hand), T(test_reasons), T(test_if_has_no_inference),
+                T(test_reading_attributes), T(test_broadcast))

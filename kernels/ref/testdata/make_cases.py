@@ -904,9 +904,36 @@ def losses():
         case(op, [x, np.array([0, 1, 1])], reason=REFUSED, shapes=[(np.float32, ())])
 
 
+def pools():
+    f = np.float32
+    for op in ["MaxPool", "AveragePool", "LpPool"]:
+        for shape, kernel in [((2, 3, 9), [3]), ((1, 2, 7, 6), [2, 3]), ((1, 1, 4, 5, 4), [2, 2, 3])]:
+            n = len(kernel)
+            for attrs in [{}, {"strides": [2] * n}, {"pads": [1] * (2 * n), "strides": [2] * n},
+                          {"auto_pad": "SAME_UPPER", "strides": [2] * n}, {"auto_pad": "SAME_LOWER"},
+                          {"dilations": [2] + [1] * (n - 1)}, {"ceil_mode": 1, "strides": [2] * n},
+                          {"auto_pad": "VALID"}]:
+                extra = [{}]
+                if op == "AveragePool":
+                    extra = [{}, {"count_include_pad": 1}]
+                elif op == "LpPool":
+                    extra = [{}, {"p": 1}]
+                for more in extra:
+                    case(op, [rand(f, *shape)], dict(attrs, kernel_shape=kernel, **more), ref=False)
+        case(op, [rand(f, 1, 1, 2)], {"kernel_shape": [3]}, reason=REFUSED, shapes=[(f, (1, 1, 1))])
+    for order in [0, 1]:
+        case("MaxPool", [rand(f, 2, 2, 5, 4)], {"kernel_shape": [2, 2], "storage_order": order}, (True, True), ref=False)
+    for dtype in [np.int8, np.uint8]:
+        case("MaxPool", [rand(dtype, 1, 2, 5)], {"kernel_shape": [2]}, ref=False)
+    case("MaxPool", [rand(np.float64, 1, 2, 5)], {"kernel_shape": [2]}, ref=False)
+    for op in ["GlobalAveragePool", "GlobalMaxPool"]:
+        case(op, [rand(f, 2, 3, 4, 5)], ref=False)
+        case(op, [rand(f, 2, 3, 4)], ref=False)
+
+
 if __name__ == "__main__":
     for part in [unary, binary, power, cast, select, shapes, moves, reductions, products, convolutions, lstms,
-                 mathematics, more_reductions, along_axes, by_index, normalizations, losses]:
+                 mathematics, more_reductions, along_axes, by_index, normalizations, losses, pools]:
         part()
     data = b"RONDOREF" + struct.pack("<I", len(cases)) + b"".join(cases)
     pathlib.Path(__file__).with_name("cases.bin").write_bytes(data)

@@ -548,6 +548,27 @@ def draw_loss(op):
     yield Case(op, {"reduction": R.choice(["mean", "sum", "none"])}, inputs)
 
 
+def draw_pool(op):
+    shape = dims(3, 5, (5, 6, 7))  # of a window that does not fit the runtime sometimes makes nothing
+    n = len(shape) - 2
+    attrs = {"kernel_shape": [R.randint(1, 3) for _ in range(n)]}
+    if R.random() < 0.5:
+        attrs["strides"] = [R.randint(1, 3) for _ in range(n)]
+    if R.random() < 0.3:
+        attrs["dilations"] = [R.randint(1, 2) for _ in range(n)]
+    if R.random() < 0.3 and "dilations" not in attrs:  # of both the runtime forgets one
+        attrs["auto_pad"] = R.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    elif R.random() < 0.4:
+        attrs["pads"] = [R.randint(0, k - 1) for k in attrs["kernel_shape"]] * 2
+    if R.random() < 0.4 and "auto_pad" not in attrs:
+        attrs["ceil_mode"] = 1
+    yield Case(op, attrs, [("f32", shape, None)], R.choice([1, 2]) if op == "MaxPool" else 1)
+
+
+def draw_global(op):
+    yield Case(op, {}, [("f32", dims(3, 5), None)])
+
+
 def draw_softmax():
     shape = dims(1, 4)
     yield Case("Softmax", {"axis": axis(len(shape))} if R.random() < 0.8 else {}, [("f32", shape, None)])
@@ -598,6 +619,8 @@ FAMILIES = {
     "norm": [(draw_layer, 25), (draw_lp, 10), (draw_lrn, 4)] +
     each(("BatchNormalization", "InstanceNormalization", "GroupNormalization"), draw_channels, 12) +
     each(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), draw_loss, 20),
+    "pool": each(("MaxPool", "AveragePool", "LpPool"), draw_pool, 40) +
+    each(("GlobalAveragePool", "GlobalMaxPool"), draw_global, 4),
 }
 
 
