@@ -315,8 +315,9 @@ static void test_tensors_without_elements(rondo_test *t) {
     T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
 }
 
-/* Constants and packed blocks reach memory that only copies reach. */
-static void test_far_weights(rondo_test *t) {
+/* Constants and packed blocks reach memory that only copies reach. The block is packed here, or came with the plan for
+ * kernel set `set`: then it is another than packing would give, which shows in the result. */
+static void far_weights(rondo_test *t, const char *set, double factor) {
     far_fixture f;
     exec_fixture x = {0};
     void *in = NULL, *out = NULL;
@@ -330,6 +331,10 @@ static void test_far_weights(rondo_test *t) {
     scale->packed_bytes = EP_BYTES;
     scale->absorbed_inputs = 2;
     e->buffers[d].data = NULL; /* wholly in the packed block */
+    _Alignas(64) float block[EP_FLOATS];
+    for (uint32_t i = 0; i < EP_FLOATS; i++) block[i] = (float)(i + 1u);
+    scale->packed = set ? block : NULL;
+    scale->packed_set = set;
     T_DEFER(t, exec_close, &x);
     T_OK(t, rondo_executable_create(f.device, e->plan, &x.executable));
     T_EQ(t, far.host_to_device, 1); /* all weights in one copy */
@@ -348,8 +353,12 @@ static void test_far_weights(rondo_test *t) {
     if (out) rondo_status_release(rondo_memory_free(f.device, out));
     rondo_status_release(rondo_memory_free(f.device, in));
     T_OK(t, status);
-    for (uint32_t i = 0; i < EP_FLOATS; i++) T_NEAR(t, values[i], -(2.0 * i + 1.0) * 2.0 * (i + 1.0), 0.0);
+    for (uint32_t i = 0; i < EP_FLOATS; i++) T_NEAR(t, values[i], (2.0 * i + 1.0) * factor * (i + 1.0), 0.0);
 }
+
+static void test_far_weights(rondo_test *t) { far_weights(t, NULL, -2.0); }
+static void test_far_weights_packed_before(rondo_test *t) { far_weights(t, "far", 1.0); }
+static void test_far_weights_of_another_set(rondo_test *t) { far_weights(t, "farther", -2.0); }
 
 typedef struct exec_thread {
     rondo_executable *executable;
@@ -402,4 +411,5 @@ static void test_two_threads(rondo_test *t) {
 RONDO_TEST_MAIN(GT_ENTRIES(test_one_law), GT_ENTRIES(test_rebinding), GT_ENTRIES(test_overwriting_waits),
                 GT_ENTRIES(test_outputs_lie_apart), T(test_binding_refusals), T(test_executable_refusals),
                 GT_ENTRIES(test_empty_plan), GT_ENTRIES(test_offsets), T(test_tensors_without_elements),
-                T(test_far_weights), T_PLAIN(test_two_threads))
+                T(test_far_weights), T(test_far_weights_packed_before), T(test_far_weights_of_another_set),
+                T_PLAIN(test_two_threads))

@@ -4,7 +4,7 @@
  *
  * Constants and packed blocks go into one allocation. Where the host addresses device memory, constants stay in the
  * plan, which is held anyway, and blocks are packed in place; elsewhere all is put together in host memory and copied
- * once. */
+ * once. What an offline file has packed for the kernel set that runs here is used as constants are. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -23,6 +23,16 @@ static const char *exec_step_name(const rondo__plan_step *step) {
 /* A constant that can be used where the plan has it. */
 static bool exec_stays(const rondo_device *device, const rondo__plan_buffer *buffer) {
     return exec_is_addressable(device) && (uintptr_t)buffer->data % EXEC_IN_PLACE_ALIGNMENT == 0;
+}
+
+static const rondo_catalogue *exec_catalogue(const rondo_executable *executable, const rondo__plan_step *step) {
+    return rondo__kernel_set_named(&executable->device->kernels, step->catalogue);
+}
+
+/* The block that came with the plan, where it was packed for the kernels that run here; else null. */
+static const void *exec_packed(const rondo_executable *executable, const rondo__plan_step *step) {
+    const char *set = step->packed ? exec_catalogue(executable, step)->table->kernel_set : NULL;
+    return set && step->packed_set && strcmp(set, step->packed_set) == 0 ? step->packed : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------- placing */
@@ -47,6 +57,7 @@ static rondo_status exec_place_all(rondo_executable *executable, uint64_t *out_b
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t bytes = plan->steps[i].packed_bytes;
+        if (bytes && exec_is_addressable(executable->device) && exec_packed(executable, &plan->steps[i])) continue;
         if (bytes) RONDO__TRY(exec_place(bytes, &end, &executable->steps[i].packed));
     }
     *out_bytes = end - RONDO__EXEC_ALIGNMENT;
@@ -60,8 +71,18 @@ typedef struct exec_request {
     rondo_operand inputs[RONDO_ARGUMENT_MAX], outputs[RONDO_ARGUMENT_MAX];
 } exec_request;
 
-static const rondo_catalogue *exec_catalogue(const rondo_executable *executable, const rondo__plan_step *step) {
-    return rondo__kernel_set_named(&executable->device->kernels, step->catalogue);
+static rondo_status exec_packs_otherwise(const rondo__plan_step *step, uint32_t index, const rondo_kernel_facts *facts,
+                                         const char *kernel_set) {
+    rondo_status status =
+        RONDO__FAIL(UNSUPPORTED, KERNEL,
+                    "step %u '%s': catalogue '%s' packs it otherwise here (%llu packed, %llu scratch bytes; the plan "
+                    "has %llu and %llu): compile again on this machine",
+                    (unsigned)index, exec_step_name(step), step->catalogue, (unsigned long long)facts->packed_bytes,
+                    (unsigned long long)facts->scratch_bytes, (unsigned long long)step->packed_bytes,
+                    (unsigned long long)step->scratch_bytes);
+    if (!step->packed_set) return status;
+    return rondo__status_note(status, "its weights were packed for kernel set '%s'; here it is '%s'", step->packed_set,
+                              kernel_set ? kernel_set : "another");
 }
 
 /* The catalogue must still say what it said when the plan was made. */
@@ -78,21 +99,16 @@ static rondo_status exec_check_step(const rondo_executable *executable, uint32_t
     if (!catalogue)
         return RONDO__FAIL(UNSUPPORTED, KERNEL,
                            "step %u '%s' wants a kernel of catalogue '%s', whose kernels device '%s:%d' does not run: "
-                           "compile for this device's catalogues",
-                           (unsigned)index, exec_step_name(step), step->catalogue, device->name, (int)device->index);
+                           "the plan was made for target '%s'; compile for this device's catalogues",
+                           (unsigned)index, exec_step_name(step), step->catalogue, device->name, (int)device->index,
+                           executable->plan->target);
     rondo__plan_request(step, made.inputs, made.outputs, &made.request);
     RONDO__TRY_NOTE(catalogue->table->find(catalogue->self, &made.request, &facts),
                     "step %u '%s' of the plan: catalogue '%s' refuses it here: compile again on this machine",
                     (unsigned)index, exec_step_name(step), step->catalogue);
     if (facts.packed_bytes != step->packed_bytes || facts.scratch_bytes > step->scratch_bytes ||
         (facts.scratch_bytes > 0) != (step->scratch_bytes > 0) || facts.absorbed_inputs != step->absorbed_inputs)
-        return RONDO__FAIL(
-            UNSUPPORTED, KERNEL,
-            "step %u '%s': catalogue '%s' packs it otherwise here (%llu packed, %llu scratch bytes; the plan "
-            "has %llu and %llu): compile again on this machine",
-            (unsigned)index, exec_step_name(step), step->catalogue, (unsigned long long)facts.packed_bytes,
-            (unsigned long long)facts.scratch_bytes, (unsigned long long)step->packed_bytes,
-            (unsigned long long)step->scratch_bytes);
+        return exec_packs_otherwise(step, index, &facts, catalogue->table->kernel_set);
     return RONDO_OK;
 }
 
@@ -117,7 +133,11 @@ static rondo_status exec_fill(const rondo_executable *executable, char *memory) 
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t at = executable->steps[i].packed;
-        if (at) RONDO__TRY(exec_pack(executable, i, memory + (at - RONDO__EXEC_ALIGNMENT)));
+        const void *packed = exec_packed(executable, &plan->steps[i]);
+        if (!at) continue;
+        char *out = memory + (at - RONDO__EXEC_ALIGNMENT);
+        if (packed) memcpy(out, packed, (size_t)plan->steps[i].packed_bytes);
+        else RONDO__TRY(exec_pack(executable, i, out));
     }
     return RONDO_OK;
 }
@@ -162,6 +182,9 @@ static rondo_status exec_load_weights(rondo_executable *executable) {
     for (uint32_t i = 0; i < plan->buffer_count; i++)
         if (plan->buffers[i].kind == RONDO__PLAN_CONSTANT && !executable->constants[i])
             executable->constants[i] = (uint64_t)(uintptr_t)plan->buffers[i].data;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].packed_bytes && !executable->steps[i].packed)
+            executable->steps[i].packed = (uint64_t)(uintptr_t)exec_packed(executable, &plan->steps[i]);
     return RONDO_OK;
 }
 

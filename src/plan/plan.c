@@ -38,6 +38,7 @@ void rondo_plan_release(rondo_plan *plan) {
     if (!plan || !rondo__ref_release(&plan->references)) return;
     rondo_allocator allocator = plan->allocator;
     if (plan->keeps && plan->keeps_release) plan->keeps_release(plan->keeps);
+    if (plan->file && plan->file_release) plan->file_release(plan->file);
     rondo__arena_deinit(&plan->arena);
     rondo__free(&allocator, plan, sizeof(rondo_plan));
 }

@@ -67,6 +67,10 @@ typedef struct rondo__plan_step {
     uint32_t wait_count; /* events of other lanes to wait for before the step */
     const uint32_t *waits;
     uint32_t record; /* event recorded after the step, or RONDO__PLAN_NONE */
+    /* The packed block, made earlier, and the tag of the kernel set that it was packed for. Null: the executable packs.
+     * Aligned to 64 bytes. */
+    const void *packed;
+    const char *packed_set;
 } rondo__plan_step;
 
 /* What this plan was made for: the run's input must have exactly this. */
@@ -93,6 +97,8 @@ struct rondo_plan {
     rondo_ir_graph
         *keeps; /* whose constants the plan points to, retained; may be null. Only the pointer is known here */
     void (*keeps_release)(rondo_ir_graph *graph);
+    struct rondo__artifact *file; /* the offline file that the plan points into; null: it was compiled here */
+    void (*file_release)(struct rondo__artifact *file);
     const char *name;
     const char *target; /* "cpu,ref" */
     rondo__plan_buffer *buffers;
