@@ -31,6 +31,8 @@ typedef struct cli_options {
     uint64_t repeat, threads;
     double seconds;
     uint64_t timeout_s;
+    const char *output, *target;
+    bool report;
     bool quiet; /* no warnings of the library's: rondo check judges by itself */
 } cli_options;
 
@@ -63,7 +65,8 @@ enum {
     CLI_OPT_STAGE = 1u << 6,
     CLI_OPT_LIST = 1u << 7, /* --list --passes --timeout */
     CLI_OPT_CHECK = 1u << 8,
-    CLI_OPT_SECONDS = 1u << 9
+    CLI_OPT_SECONDS = 1u << 9,
+    CLI_OPT_COMPILE = 1u << 10 /* -o --target --report */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
@@ -106,10 +109,14 @@ typedef struct cli_model {
 
 /* Opens instance, device and stream. */
 int cli_model_open(const cli_options *options, cli_model *model);
-/* Imports files[0]. */
+/* Imports files[0], or opens it where it is an offline file: then `plan` is there and `ir` is null. */
 int cli_model_import(const cli_options *options, cli_model *model);
 /* Makes the host inputs from --input, --set, --random and --dim. */
 int cli_model_inputs(const cli_options *options, cli_model *model);
+/* Input `index` of the graph, or of the plan of an offline file. */
+rondo_status cli_model_input(const cli_model *model, uint32_t index, rondo_tensor_info *out_info);
+/* Whether the file begins as an offline file does. */
+bool cli_is_plan_file(const char *path);
 /* Compiles for the inputs' shapes and values; for dumps `partial` leaves out what needs no tensors. */
 int cli_model_compile(const cli_options *options, cli_model *model);
 /* Executable, context, device buffers, inputs copied in, everything bound. */
@@ -138,6 +145,7 @@ int cli_bench(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 int cli_ops(int argc, char **argv);
+int cli_compile(int argc, char **argv);
 int cli_conformance(int argc, char **argv);
 
 #endif

@@ -14,6 +14,7 @@ static const char dump_help[] =
     "  compiled  after the last pass\n"
     "  plan      steps, buffers with offsets, guards, the kernels picked and why\n"
     "  capture   the nodes that a capture of one run recorded\n"
+    "An offline file has the stages plan and capture.\n"
     "Inputs that are not given are taken as with --random 0; open sizes need --dim, and a value that decides a branch\n"
     "needs --set or --input.\n";
 
@@ -65,6 +66,8 @@ static int dump_stage(cli_options *options, cli_model *model) {
     model->want_compiled = is_compiled;
     code = cli_model_open(options, model);
     if (code == CLI_DONE) code = cli_model_import(options, model);
+    if (code == CLI_DONE && !model->ir && (is_model || is_compiled))
+        return cli_usage("an offline file holds a plan and no graph: --stage is plan or capture");
     if (code == CLI_DONE && is_model) return cli_report(rondo_ir_graph_dump(model->ir, format, cli_write, stdout));
     if (code == CLI_DONE) code = cli_model_inputs(options, model);
     if (code == CLI_DONE) code = cli_model_compile(options, model);

@@ -5,23 +5,18 @@
 
 #include "cli.h"
 
-static int not_here_yet(int argc, char **argv) {
-    (void)argc;
-    return cli_fail(CLI_UNSUPPORTED, "unsupported: rondo %s is not part of version %s", argv[0], rondo_version());
-}
-
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *summary; /* null: known, and answers that it is not there */
+    const char *summary;
 } commands[] = {
     {"devices", cli_devices, "backends and devices, and what each can do"},
-    {"info", cli_info, "inputs, outputs, nodes by type and sizes of a model"},
+    {"info", cli_info, "inputs, outputs, nodes by type and sizes of a model; what an offline file holds"},
     {"run", cli_run, "load, compile, capture, replay; write the outputs"},
     {"bench", cli_bench, "what a model costs: load, compile, capture, replay, eager"},
     {"check", cli_check, "run ONNX backend test folders"},
     {"dump", cli_dump, "a stage of a model as text, dot or json"},
-    {"compile", not_here_yet, NULL},
+    {"compile", cli_compile, "an offline file from a model"},
     {"ops", cli_ops, "operators, what they take and give, and who has kernels for them"},
     {"conformance", cli_conformance, "the contract, on any backend"},
 };
@@ -31,7 +26,7 @@ static void print_help(FILE *file) {
           "Capture once, replay everywhere: graph capture for any device, and operators into graphs.\n\n",
           file);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
-        if (commands[i].summary) fprintf(file, "  %-11s %s\n", commands[i].name, commands[i].summary);
+        fprintf(file, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fputs(
         "\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
         "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -24,9 +25,43 @@ int cli_model_open(const cli_options *options, cli_model *model) {
     return cli_report(status);
 }
 
+bool cli_is_plan_file(const char *path) {
+    static const uint8_t magic[] = RONDO_PLAN_FILE_MAGIC;
+    uint8_t begin[sizeof magic];
+    struct stat facts;
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return false; /* a pipe would hold us */
+    FILE *file = fopen(path, "rb");
+    bool is = file && fread(begin, 1, sizeof begin, file) == sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
+    if (file) fclose(file);
+    return is;
+}
+
+static int open_plan(const cli_options *options, cli_model *model) {
+    rondo_plan_info info = RONDO_PLAN_INFO_INIT;
+    uint64_t start = cli_now_ns();
+    rondo_status status = rondo_plan_open(model->instance, options->files[0], &model->plan);
+    model->load_ns = cli_now_ns() - start;
+    if (!status) status = rondo_plan_get_info(model->plan, &info);
+    if (status) return cli_report(status);
+    model->input_count = info.inputs;
+    model->inputs = cli_allocate(info.inputs, sizeof *model->inputs);
+    return CLI_DONE;
+}
+
+rondo_status cli_model_input(const cli_model *model, uint32_t index, rondo_tensor_info *out_info) {
+    return model->ir ? rondo_ir_graph_input(model->ir, index, out_info)
+                     : rondo_plan_input(model->plan, index, out_info);
+}
+
+/* The symbol of an open size; an offline file has none open. */
+static const char *input_symbol(const cli_model *model, uint32_t index, int32_t axis) {
+    return model->ir ? rondo_ir_graph_input_symbol(model->ir, index, axis) : NULL;
+}
+
 int cli_model_import(const cli_options *options, cli_model *model) {
     if (options->file_count != 1)
         return cli_usage("exactly one model file is wanted, %u were given", options->file_count);
+    if (cli_is_plan_file(options->files[0])) return open_plan(options, model);
     uint64_t start = cli_now_ns();
     rondo_status status = rondo_onnx_import(model->instance, options->files[0], NULL, &model->ir);
     model->load_ns = cli_now_ns() - start;
@@ -92,7 +127,7 @@ static const char *find_pair(const cli_pair *pairs, uint32_t count, const char *
 /* --dim INPUT.AXIS=N or --dim SYMBOL=N for one open size; -1 when neither is given. */
 static int open_size(const cli_options *options, const cli_model *model, uint32_t input, const char *name, int32_t axis,
                      int64_t *out_size) {
-    const char *symbol = rondo_ir_graph_input_symbol(model->ir, input, axis);
+    const char *symbol = input_symbol(model, input, axis);
     size_t key_size = strlen(name) + 24;
     char *key = cli_allocate(key_size, 1);
     snprintf(key, key_size, "%s.%d", name, (int)axis);
@@ -136,7 +171,8 @@ static int make_input(const cli_options *options, cli_model *model, uint32_t ind
         int code = cli_npy_read(model->instance, file, host);
         return code == CLI_DONE ? check_given_sizes(options, model, index, info->name) : code;
     }
-    if (!set && !options->random)
+    const void *guard = model->ir ? NULL : rondo_plan_guard(model->plan, index);
+    if (!set && !guard && !options->random)
         return cli_usage("input '%s' is not given: --input %s=FILE.npy, --set %s=VALUE or --random SEED", info->name,
                          info->name, info->name);
     int64_t dims[RONDO_RANK_MAX];
@@ -150,6 +186,10 @@ static int make_input(const cli_options *options, cli_model *model, uint32_t ind
     rondo_status status = rondo_tensor_create(model->instance, info->dtype, info->rank, dims, host);
     if (status) return cli_report(status);
     const rondo_tensor_view *view = rondo_tensor_get_view(*host);
+    if (!set && guard) { /* the one value that the file was compiled for */
+        memcpy(view->data, guard, (size_t)rondo_tensor_bytes(*host));
+        return CLI_DONE;
+    }
     double constant;
     uint64_t seed = options->random_seed * UINT64_C(0x2545f4914f6cdd1d) + index;
     if (set && !cli_parse_f64(set, &constant)) return cli_usage("--set %s wants a number, not '%s'", info->name, set);
@@ -171,7 +211,7 @@ static int check_names(const cli_options *options, const cli_model *model, const
         bool known = false;
         for (uint32_t k = 0; k < model->input_count; ++k) {
             rondo_tensor_info info;
-            rondo_status status = rondo_ir_graph_input(model->ir, k, &info);
+            rondo_status status = cli_model_input(model, k, &info);
             if (status) return cli_report(status);
             known = known || strcmp(info.name, pairs[i].name) == 0;
         }
@@ -187,7 +227,7 @@ static int check_dims(const cli_options *options, const cli_model *model) {
         bool known = false;
         for (uint32_t k = 0; k < model->input_count; ++k) {
             rondo_tensor_info info;
-            rondo_status status = rondo_ir_graph_input(model->ir, k, &info);
+            rondo_status status = cli_model_input(model, k, &info);
             if (status) return cli_report(status);
             const char *name = options->dims[i].name, *dot = strrchr(name, '.');
             int64_t axis;
@@ -200,7 +240,7 @@ static int check_dims(const cli_options *options, const cli_model *model) {
                 known = true;
             }
             for (int32_t d = 0; d < info.rank; ++d) {
-                const char *symbol = rondo_ir_graph_input_symbol(model->ir, k, d);
+                const char *symbol = input_symbol(model, k, d);
                 known = known || (symbol && strcmp(symbol, name) == 0);
             }
         }
@@ -216,7 +256,7 @@ int cli_model_inputs(const cli_options *options, cli_model *model) {
     if (code == CLI_DONE) code = check_dims(options, model);
     for (uint32_t i = 0; i < model->input_count && code == CLI_DONE; ++i) {
         rondo_tensor_info info;
-        rondo_status status = rondo_ir_graph_input(model->ir, i, &info);
+        rondo_status status = cli_model_input(model, i, &info);
         code = status ? cli_report(status) : make_input(options, model, i, &info);
     }
     return code;
@@ -242,16 +282,27 @@ static int check_input(const rondo_tensor_info *want, const rondo_tensor_view *g
     return cli_fail(CLI_BAD_DATA, "input '%s' is %s, the model wants %s", want->name, got_text, text);
 }
 
+/* An offline file is compiled already: what it was made for is all that it takes. */
+static int check_plan_inputs(const cli_model *model) {
+    rondo_status status = NULL;
+    for (uint32_t i = 0; i < model->input_count && !status; ++i)
+        status = rondo_plan_check_input(model->plan, i, rondo_tensor_get_view(model->inputs[i].host));
+    if (!status) return CLI_DONE;
+    (void)cli_report(status);
+    return CLI_BAD_DATA;
+}
+
 int cli_model_compile(const cli_options *options, cli_model *model) {
+    if (!model->ir) return check_plan_inputs(model);
     uint32_t dim_count = 0;
     rondo_dim_binding *dims = cli_allocate((size_t)model->input_count * RONDO_RANK_MAX, sizeof *dims);
     rondo_value_binding *values = cli_allocate(model->input_count, sizeof *values);
     rondo_compile_options compile = RONDO_COMPILE_OPTIONS_INIT;
     int code = CLI_DONE;
-    (void)options;
+    compile.catalogues = options->target;
     for (uint32_t i = 0; i < model->input_count && code == CLI_DONE; ++i) {
         rondo_tensor_info info;
-        rondo_status status = rondo_ir_graph_input(model->ir, i, &info);
+        rondo_status status = cli_model_input(model, i, &info);
         if (status) {
             code = cli_report(status);
             break;
@@ -260,7 +311,10 @@ int cli_model_compile(const cli_options *options, cli_model *model) {
         code = check_input(&info, view);
         for (int32_t d = 0; d < view->rank; ++d)
             dims[dim_count++] = (rondo_dim_binding){info.name, NULL, view->shape[d], d, 0};
-        if (!is_float(view->dtype) && rondo_tensor_bytes(model->inputs[i].host) <= 1024)
+        /* A file is not made for a value that nobody gave: the compiler says which one it needs. */
+        bool given = !options->output || find_pair(options->inputs, options->input_count, info.name) ||
+                     find_pair(options->sets, options->set_count, info.name);
+        if (given && !is_float(view->dtype) && rondo_tensor_bytes(model->inputs[i].host) <= 1024)
             values[compile.value_count++] = (rondo_value_binding){info.name, view};
     }
     compile.dims = dims;

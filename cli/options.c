@@ -30,6 +30,9 @@ enum {
     OPT_TIMEOUT,
     OPT_CHECK,
     OPT_SECONDS,
+    OPT_OUTPUT,
+    OPT_TARGET,
+    OPT_REPORT,
     OPT_HELP
 };
 
@@ -53,6 +56,9 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"timeout", required_argument, 0, OPT_TIMEOUT},
                                              {"check", required_argument, 0, OPT_CHECK},
                                              {"seconds", required_argument, 0, OPT_SECONDS},
+                                             {"output", required_argument, 0, OPT_OUTPUT},
+                                             {"target", required_argument, 0, OPT_TARGET},
+                                             {"report", no_argument, 0, OPT_REPORT},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
@@ -78,6 +84,9 @@ static uint32_t needed_bit(int option) {
     case OPT_TIMEOUT: return CLI_OPT_LIST;
     case OPT_CHECK: return CLI_OPT_CHECK;
     case OPT_SECONDS: return CLI_OPT_SECONDS;
+    case OPT_OUTPUT:
+    case OPT_TARGET:
+    case OPT_REPORT: return CLI_OPT_COMPILE;
     default: return 0;
     }
 }
@@ -163,12 +172,22 @@ static int take(int option, cli_options *o) {
     case OPT_PASSES: o->passes_file = optarg; return CLI_DONE;
     case OPT_TIMEOUT: return number("timeout", optarg, 1, 86400, &o->timeout_s);
     case OPT_CHECK: o->check_dir = optarg; return CLI_DONE;
+    case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
+    case OPT_TARGET: o->target = optarg; return CLI_DONE;
+    case OPT_REPORT: o->report = true; return CLI_DONE;
     case OPT_SECONDS:
         if (!cli_parse_f64(optarg, &o->seconds) || !(o->seconds > 0 && o->seconds <= 3600))
             return cli_usage("--seconds wants a number above 0 and up to 3600, not '%s'", optarg);
         return CLI_DONE;
     default: o->help = true; return CLI_DONE;
     }
+}
+
+/* A short option has no place in the table that getopt would tell. */
+static const char *option_name(int option) {
+    const struct option *at = long_options;
+    while (at->name && at->val != option) ++at;
+    return at->name ? at->name : "?";
 }
 
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
@@ -181,14 +200,14 @@ int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
     opterr = 0;
     optind = 1;
     int option, index = 0, code;
-    while ((option = getopt_long(argc, argv, ":h", long_options, &index)) != -1) {
+    while ((option = getopt_long(argc, argv, ":ho:", long_options, &index)) != -1) {
         if (option == 'h') option = OPT_HELP;
+        if (option == 'o') option = OPT_OUTPUT;
         if (option == ':') return cli_usage("%s wants a value (rondo %s --help)", argv[optind - 1], argv[0]);
         if (option == '?') return cli_usage("unknown option %s (rondo %s --help)", argv[optind - 1], argv[0]);
         uint32_t bit = needed_bit(option);
         if (bit && !(known & bit))
-            return cli_usage("rondo %s has no option --%s (rondo %s --help)", argv[0], long_options[index].name,
-                             argv[0]);
+            return cli_usage("rondo %s has no option --%s (rondo %s --help)", argv[0], option_name(option), argv[0]);
         if ((code = take(option, o)) != CLI_DONE) return code;
     }
     for (; optind < argc; ++optind) {

@@ -35,6 +35,7 @@ class Examples(unittest.TestCase):
         for device in ("cpu", "sim"):
             text = example("graph", ROOT / "examples/graph/x_plus_2y.onnx", device)
             self.assertIn("100 runs right, 1 compile, 1 capture", text)
+            self.assertRegex(text, r"offline file: \d+ bytes, .* all 16384 values right")
 
     def test_devices(self):
         done = rondo("devices")
