@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -16,7 +17,8 @@ typedef struct bench_model {
     void *device_memory; /* all ports, 64-byte aligned */
     bench_peer_session *peer;
     rondo_plan_info plan;
-    double load_us, peer_load_us;
+    double load_us, peer_load_us, open_us;
+    char offline[64]; /* the offline file of the model, removed when its rows are done */
 } bench_model;
 
 enum { PORT_BYTES = 16384, PORTS = 8 };
@@ -53,9 +55,31 @@ static double load(const bench_setup *setup, bench_model *model, const char *pat
     rondo_plan_info plan_info = RONDO_PLAN_INFO_INIT;
     bench_must(rondo_plan_get_info(plan, &plan_info));
     model->plan = plan_info;
+    if (!*model->offline) {
+        snprintf(model->offline, sizeof model->offline, "/tmp/rondo-bench-XXXXXX");
+        int descriptor = mkstemp(model->offline);
+        if (descriptor >= 0) (void)close(descriptor);
+        bench_must(rondo_plan_write(setup->instance, plan, model->offline));
+    }
     rondo_executable_release(executable);
     rondo_plan_release(plan);
     rondo_ir_graph_release(ir);
+    return microseconds;
+}
+
+/* The same from the offline file. */
+static double load_offline(const bench_setup *setup, const bench_model *model) {
+    rondo_plan *plan;
+    rondo_executable *executable;
+    rondo_context *context;
+    uint64_t start = bench_now_ns();
+    bench_must(rondo_plan_open(setup->instance, model->offline, &plan));
+    bench_must(rondo_executable_create(setup->device, plan, &executable));
+    bench_must(rondo_context_create(executable, &context));
+    double microseconds = (double)(bench_now_ns() - start) / 1e3;
+    rondo_context_release(context);
+    rondo_executable_release(executable);
+    rondo_plan_release(plan);
     return microseconds;
 }
 
@@ -106,12 +130,13 @@ enum { MODEL_BLOCKS = 60, MODEL_RUNS = 50 };
 
 /* The load that follows a first one: the file is in the page cache for both sides. */
 static void time_loads(const bench_setup *setup, bench_model *model, const char *path) {
-    double ours[9], theirs[9];
+    double ours[9], theirs[9], offline[9];
     uint32_t count = 0;
     for (; count < 9; ++count) {
         rondo_context *context;
         ours[count] = load(setup, model, path, &context);
         rondo_context_release(context);
+        offline[count] = load_offline(setup, model);
         if (!model->peer) continue;
         uint64_t start = bench_now_ns();
         bench_peer_session *session = bench_peer_load(setup->peer, path, 1);
@@ -119,6 +144,7 @@ static void time_loads(const bench_setup *setup, bench_model *model, const char 
         bench_peer_unload(session);
     }
     model->load_us = bench_median(ours, count);
+    model->open_us = bench_median(offline, count);
     if (model->peer) model->peer_load_us = bench_median(theirs, count);
 }
 
@@ -156,10 +182,25 @@ static bool find_model(const char *folders, const char *name, char *path, size_t
     return false;
 }
 
+static void add_load(bench_report *report, const bench_model *model, const char *name, double value, double bar,
+                     const char *what) {
+    bench_row row = {.value = value,
+                     .unit = "us",
+                     .ratio = model->peer ? value / model->peer_load_us : (double)NAN,
+                     .bar = bar,
+                     .bar_on_ratio = true};
+    if (!bench_wants(report, name)) return;
+    snprintf(row.name, sizeof row.name, "%s", name);
+    snprintf(row.note, sizeof row.note, "%s; peer's session creation %.0f us", what, model->peer_load_us);
+    bench_add(report, &row);
+}
+
 static void rows_of(const bench_setup *setup, bench_report *report, bench_model *model) {
-    char path[4096], load_name[64];
+    char path[4096], load_name[64], offline_name[64];
     snprintf(load_name, sizeof load_name, "load_%s", model->name);
-    if (!bench_wants(report, model->name) && !bench_wants(report, load_name)) return;
+    snprintf(offline_name, sizeof offline_name, "offline_%s", model->name);
+    if (!bench_wants(report, model->name) && !bench_wants(report, load_name) && !bench_wants(report, offline_name))
+        return;
     if (!find_model(setup->models, model->file, path, sizeof path)) {
         fprintf(stderr, "rondo-bench: %s is not in %s: its rows are left out\n", model->file, setup->models);
         return;
@@ -174,18 +215,12 @@ static void rows_of(const bench_setup *setup, bench_report *report, bench_model 
                  model->plan.calls);
         bench_add(report, &row);
     }
-    if (bench_wants(report, load_name)) {
+    if (bench_wants(report, load_name) || bench_wants(report, offline_name)) {
         time_loads(setup, model, path);
-        bench_row row = {.value = model->load_us,
-                         .unit = "us",
-                         .ratio = model->peer ? model->load_us / model->peer_load_us : (double)NAN,
-                         .bar = 0.25,
-                         .bar_on_ratio = true};
-        snprintf(row.name, sizeof row.name, "%s", load_name);
-        snprintf(row.note, sizeof row.note, "import, compile, prepare; peer's session creation %.0f us",
-                 model->peer_load_us);
-        bench_add(report, &row);
+        add_load(report, model, load_name, model->load_us, 0.25, "import, compile, prepare");
+        add_load(report, model, offline_name, model->open_us, 0.05, "open the offline file, prepare");
     }
+    (void)unlink(model->offline);
     bench_peer_unload(model->peer);
     rondo_graph_release(model->graph);
     rondo_context_release(model->context);
