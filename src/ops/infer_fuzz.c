@@ -108,7 +108,9 @@ static void infer_fuzz_check(const infer_fuzz *f, const rondo_kernel_request *re
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     infer_fuzz f = {.at = data, .end = data + size};
-    const rondo__ops_prototype *prototype = rondo__ops_at(infer_fuzz_byte(&f) % 52u);
+    uint32_t operators = 0;
+    while (rondo__ops_at(operators)) operators++;
+    const rondo__ops_prototype *prototype = rondo__ops_at(infer_fuzz_byte(&f) % (operators + 1u)); /* one is unknown */
     uint8_t counts = infer_fuzz_byte(&f);
     rondo_kernel_request request = RONDO_KERNEL_REQUEST_INIT;
     request.operator_name = prototype ? prototype->name : "Nothing";
