@@ -80,7 +80,10 @@ def compile_extension(together=False):
     """Returns the path of the extension. `together`: the whole in less time, but more of it anew after a change."""
     root, cmake = target_torch(), tool("cmake", "cmake")
     tool("ninja", "ninja-build")
-    tool(os.environ.get("CXX", "c++"), "g++")
+    compiler = tool(os.environ.get("CXX", "c++"), "g++")
+    looked = subprocess.run([compiler, "-E", "-x", "c", "-"], input=b"#include <xxhash.h>", capture_output=True, check=False)
+    if looked.returncode:
+        raise Refused("needs the header xxhash.h to build (Debian: apt-get install libxxhash-dev)")
     include = sysconfig.get_path("include")
     if not os.path.exists(os.path.join(include, "Python.h")):
         raise Refused(f"needs Python.h, which is not in {include} (Debian: apt-get install python3-dev)")

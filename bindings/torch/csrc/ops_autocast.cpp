@@ -16,17 +16,12 @@ at::Tensor binary_cross_entropy(const at::Tensor&, const at::Tensor&, const std:
               "outside what a lower precision holds. Use binary_cross_entropy_with_logits or BCEWithLogitsLoss instead.");
 }
 
-// As the lists write them.
-using at::IntArrayRef;
-using at::Scalar;
-using at::ScalarType;
-using at::Tensor;
-
 RONDO_TORCH_KERNELS_OF(_, AutocastPrivateUse1, autocast_others, m) {
   m.fallback(torch::CppFunction::makeFallthrough());
 }
 
 RONDO_TORCH_KERNELS_OF(aten, AutocastPrivateUse1, autocast, m) {
+  using namespace at;  // the lists write types without it: some of them in some releases only
 #define RONDO_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define RONDO_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
 #define RONDO_FP32_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
