@@ -106,7 +106,7 @@ class Hostile(unittest.TestCase):
         self.refused([3], "run", "a", "--device", "sim:7", part="sim")
         self.refused([3], "run", "a", "--threads", "2", part="threads")
         self.refused([2], "run", "a", "--device", "sim", "--settings", "colour=red", part="colour")
-        self.refused([3], "compile", "a", part="compile")
+        self.refused([2], "compile", "a", part="-o OUT.rondo")
         self.refused([2], "conformance", part="--device")
         self.assertEqual(rondo().returncode, 2)
         for command in ("", "devices", "info", "run", "bench", "check", "dump", "conformance"):
