@@ -109,7 +109,7 @@ class Hostile(unittest.TestCase):
         self.refused([2], "compile", "a", part="-o OUT.rondo")
         self.refused([2], "conformance", part="--device")
         self.assertEqual(rondo().returncode, 2)
-        for command in ("", "devices", "info", "run", "bench", "check", "dump", "conformance"):
+        for command in ("", "devices", "info", "run", "bench", "check", "dump", "compile", "ops", "conformance"):
             done = rondo(*([command] if command else []), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("usage: rondo", done.stdout)
