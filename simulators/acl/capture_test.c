@@ -230,7 +230,7 @@ static void test_order_of_checks(rondo_test *t) {
         if (fault <= 5) fork_to(t, origin, side);
         if (fault <= 3) {
             A_OK(t, aclmdlRICondHandleCreate(now, 0, 0, &condition));
-            aclmdlRICondTaskParams params = {condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+            aclmdlRICondTaskParams params = {condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &inside};
             A_OK(t, aclmdlRIAddCondTask(params, origin, 0));
         }
         if (fault <= 4) A_OK(t, aclmdlRICaptureTaskGrpBegin(origin));

@@ -3,15 +3,17 @@
  * Graphs inside of graphs, run as an 8-byte cell of device memory says: once, while it is not 0, or the one that it names. */
 #include "sim.h"
 
-static aclError condition_create(const void *handle, uint64_t value, uint32_t flag, aclmdlRICondHandle *out) {
+static aclError condition_create(const void *handle, uint32_t value, aclmdlRICondHandleFlag flag,
+                                 aclmdlRICondHandle *out) {
     if (!handle || !out) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
-    if (!sim.settings.software_sq) return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "conditions need software queues");
-    if (flag > ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT)
-        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of it", flag);
+    if ((uint32_t)flag > ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of it", (uint32_t)flag);
     sim_model *model = sim_object_find(handle, SIM_MODEL);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
-    if (model->status != SIM_STATUS_CAPTURING || model->built)
-        return sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "graph %u is not being captured", model->id);
+    if (model->built) return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "graph %u is no captured one", model->id);
+    if (model->status != SIM_STATUS_CAPTURING)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u is not being captured", model->id);
+    if (!sim.settings.software_sq) return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "conditions need software queues");
     sim_condition *condition = sim_allocate(sizeof *condition);
     void *cell = NULL;
     aclError error = condition ? sim_memory_take(model->context->device, 8, SIM_MEMORY_DEVICE, &cell)
@@ -36,7 +38,7 @@ static aclError condition_create(const void *handle, uint64_t value, uint32_t fl
     return ACL_SUCCESS;
 }
 
-aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint64_t defaultLaunchValue, uint32_t flag,
+aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue, aclmdlRICondHandleFlag flag,
                                   aclmdlRICondHandle *handle) {
     SIM_BEGIN(aclmdlRICondHandleCreate);
     sim_lock();
@@ -55,9 +57,9 @@ aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **cond
 
 static bool condition_size_fits(const aclmdlRICondTaskParams *p) {
     switch (p->type) {
-    case ACL_MODEL_RI_COND_TASK_TYPE_IF: return p->size == 1 || p->size == 2;
-    case ACL_MODEL_RI_COND_TASK_TYPE_WHILE: return p->size == 1;
-    case ACL_MODEL_RI_COND_TASK_TYPE_SWITCH: return p->size > 0;
+    case ACL_MODEL_RI_COND_TYPE_IF: return p->size == 1 || p->size == 2;
+    case ACL_MODEL_RI_COND_TYPE_WHILE: return p->size == 1;
+    case ACL_MODEL_RI_COND_TYPE_SWITCH: return p->size > 0;
     default: return false;
     }
 }
@@ -115,7 +117,7 @@ aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, 
 
 void sim_condition_start(const sim_model *model) {
     for (const sim_condition *condition = model->conditions; condition; condition = condition->next)
-        if (condition->flag == ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT) *condition->cell = condition->value;
+        if (condition->flag == ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT) *condition->cell = condition->value;
 }
 
 static uint64_t condition_now(const sim_task *task) {
@@ -128,13 +130,13 @@ aclError sim_condition_run(const sim_task *task, const sim_stop *stop, char *tex
     uint32_t size = task->as.branch.size;
     aclError error = ACL_SUCCESS;
     switch (task->as.branch.type) {
-    case ACL_MODEL_RI_COND_TASK_TYPE_WHILE:
+    case ACL_MODEL_RI_COND_TYPE_WHILE:
         for (; now && !error; now = condition_now(task)) {
             error = sim_model_run(models[0], stop, text);
             if (!error && sim_stopped(stop)) error = sim_stop_told(text); /* also where the part is empty */
         }
         return error;
-    case ACL_MODEL_RI_COND_TASK_TYPE_SWITCH: return now < size ? sim_model_run(models[now], stop, text) : ACL_SUCCESS;
+    case ACL_MODEL_RI_COND_TYPE_SWITCH: return now < size ? sim_model_run(models[now], stop, text) : ACL_SUCCESS;
     default:
         if (now) return sim_model_run(models[0], stop, text);
         return size == 2 ? sim_model_run(models[1], stop, text) : ACL_SUCCESS;

@@ -12,12 +12,12 @@ typedef struct bed {
     uint64_t *pointer;
 } bed;
 
-static bed bed_open(rondo_test *t, uint64_t value, uint32_t flag) {
+static bed bed_open(rondo_test *t, uint32_t value, uint32_t flag) {
     bed b = {acl_stream(t), acl_stream(t), acl_function(t, "add"), acl_function(t, "set"), acl_cell(t, 0), NULL,
              NULL,          NULL};
     acl_begin(t, b.s);
     A_OK(t, aclmdlRICaptureGetInfo(b.s, NULL, &b.now));
-    A_OK(t, aclmdlRICondHandleCreate(b.now, value, flag, &b.condition));
+    A_OK(t, aclmdlRICondHandleCreate(b.now, value, (aclmdlRICondHandleFlag)flag, &b.condition));
     A_OK(t, aclmdlRICondHandleGetCondPtr(b.condition, &b.pointer));
     return b;
 }
@@ -43,10 +43,10 @@ static void test_kinds(rondo_test *t) {
         aclmdlRICondTaskType type;
         uint32_t size;
         int64_t wants[4]; /* for the values 0 to 3 */
-    } rows[] = {{ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, {100, 101, 101, 101}},
-                {ACL_MODEL_RI_COND_TASK_TYPE_IF, 2, {102, 101, 101, 101}},
-                {ACL_MODEL_RI_COND_TASK_TYPE_WHILE, 1, {100, 101, 102, 103}},
-                {ACL_MODEL_RI_COND_TASK_TYPE_SWITCH, 3, {101, 102, 103, 100}}};
+    } rows[] = {{ACL_MODEL_RI_COND_TYPE_IF, 1, {100, 101, 101, 101}},
+                {ACL_MODEL_RI_COND_TYPE_IF, 2, {102, 101, 101, 101}},
+                {ACL_MODEL_RI_COND_TYPE_WHILE, 1, {100, 101, 102, 103}},
+                {ACL_MODEL_RI_COND_TYPE_SWITCH, 3, {101, 102, 103, 100}}};
     A_OPEN(t);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bed b = bed_open(t, 0, 0);
@@ -54,7 +54,7 @@ static void test_kinds(rondo_test *t) {
         aclmdlRICondTaskParams params = {b.condition, rows[i].type, rows[i].size, models};
         A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
         for (uint32_t k = 0; k < rows[i].size; k++)
-            body(t, &b, models[k], k + 1, rows[i].type == ACL_MODEL_RI_COND_TASK_TYPE_WHILE);
+            body(t, &b, models[k], k + 1, rows[i].type == ACL_MODEL_RI_COND_TYPE_WHILE);
         A_OK(t, acl_launch(b.add, b.s, b.cell, 100));
         aclmdlRI model = acl_end(t, b.s);
         for (uint64_t value = 0; value < 4; value++) T_EQ(t, run(t, &b, model, value), rows[i].wants[value]);
@@ -67,9 +67,9 @@ static void test_kinds(rondo_test *t) {
 
 static void test_default_value(rondo_test *t) {
     A_OPEN(t);
-    bed b = bed_open(t, 1, ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT);
+    bed b = bed_open(t, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT);
     aclmdlRI inside = NULL;
-    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &inside};
     A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
     body(t, &b, inside, 5, 1);
     aclmdlRI model = acl_end(t, b.s);
@@ -81,7 +81,7 @@ static void test_refusals(rondo_test *t) {
     A_OPEN(t);
     bed b = bed_open(t, 0, 0);
     aclmdlRI models[2] = {NULL}, model = NULL;
-    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_WHILE, 2, models};
+    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TYPE_WHILE, 2, models};
     A_IS(t, aclmdlRIAddCondTask(params, b.s, 0), 107000);
     params.size = 1;
     A_IS(t, aclmdlRIAddCondTask(params, b.inner, 0), 107029);
@@ -98,6 +98,23 @@ static void test_refusals(rondo_test *t) {
     A_IS(t, aclmdlRICondHandleCreate(model, 0, 0, &b.condition), 207000);
 }
 
+/* In the order of the vendor's checks: the flag, what kind of graph it is, whether it is captured now. */
+static void test_where_conditions_are_made(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t);
+    aclmdlRI built = NULL;
+    aclmdlRICondHandle condition = NULL;
+    A_OK(t, aclmdlRIBuildBegin(&built, 0));
+    acl_begin(t, s);
+    aclmdlRI captured = acl_end(t, s);
+    A_IS(t, aclmdlRICondHandleCreate(built, 0, (aclmdlRICondHandleFlag)2, &condition), 107000);
+    A_IS(t, aclmdlRICondHandleCreate(built, 0, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition), 207000);
+    A_IS(t, aclmdlRICondHandleCreate(captured, 0, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition), 107000);
+    T_TRUE(t, condition == NULL);
+    A_OK(t, aclmdlRIDestroy(built));
+    A_OK(t, aclmdlRIDestroy(captured));
+}
+
 /* A part whose capture fails is gone, and breaks that of its whole: no graph is made of what is left. */
 static void test_a_part_that_fails(rondo_test *t) {
     A_OPEN(t);
@@ -106,7 +123,7 @@ static void test_a_part_that_fails(rondo_test *t) {
     for (int told = 0; told < 2; told++) {
         bed b = bed_open(t, 1, 0);
         aclmdlRI inside = NULL, none = NULL, model = NULL;
-        aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+        aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &inside};
         A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
         A_OK(t, aclmdlRICaptureToModelRIBegin(b.inner, inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         A_OK(t, acl_launch(b.add, b.inner, b.cell, 1));
@@ -131,7 +148,7 @@ static void test_a_part_that_does_not_begin(rondo_test *t) {
     bed b = bed_open(t, 1, 0);
     aclmdlRI inside = NULL;
     aclrtContext mine = NULL, other = NULL;
-    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &inside};
+    aclmdlRICondTaskParams params = {b.condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &inside};
     A_OK(t, aclmdlRIAddCondTask(params, b.s, 0));
     T_EQ(t, acl_control(t)->fail("alloc", 1, ACL_ERROR_BAD_ALLOC), 0);
     A_IS(t, aclmdlRICaptureToModelRIBegin(b.inner, inside, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 200000);
@@ -302,5 +319,6 @@ static void test_json(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_kinds), T_PLAIN(test_default_value), T_PLAIN(test_refusals),
-                T_PLAIN(test_a_part_that_fails), T_PLAIN(test_a_part_that_does_not_begin), T_PLAIN(test_built),
-                T_PLAIN(test_built_with_events), T_PLAIN(test_names), T_PLAIN(test_json))
+                T_PLAIN(test_where_conditions_are_made), T_PLAIN(test_a_part_that_fails),
+                T_PLAIN(test_a_part_that_does_not_begin), T_PLAIN(test_built), T_PLAIN(test_built_with_events),
+                T_PLAIN(test_names), T_PLAIN(test_json))

@@ -393,9 +393,9 @@ static aclmdlRI endless(rondo_test *t, aclrtStream s, int way, void *cell) {
     aclmdlRICondHandle condition = NULL;
     acl_begin(t, s);
     A_OK(t, aclmdlRICaptureGetInfo(s, NULL, &now));
-    A_OK(t, aclmdlRICondHandleCreate(now, 1, ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT, &condition));
-    aclmdlRICondTaskParams params = {
-        condition, way < 2 ? ACL_MODEL_RI_COND_TASK_TYPE_WHILE : ACL_MODEL_RI_COND_TASK_TYPE_IF, 1, &part};
+    A_OK(t, aclmdlRICondHandleCreate(now, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition));
+    aclmdlRICondTaskParams params = {condition, way < 2 ? ACL_MODEL_RI_COND_TYPE_WHILE : ACL_MODEL_RI_COND_TYPE_IF, 1,
+                                     &part};
     A_OK(t, aclmdlRIAddCondTask(params, s, 0));
     A_OK(t, aclmdlRICaptureToModelRIBegin(inner, part, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     if (way == 1) A_OK(t, acl_launch(acl_function(t, "sleep"), inner, cell, 100));

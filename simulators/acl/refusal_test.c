@@ -82,7 +82,7 @@ static void test_null_pointers_come_first(rondo_test *t) {
     A_IS(t, aclmdlRIBindStream(NULL, b.none, 9), 100000);
     A_IS(t, aclmdlRIEndTask(NULL, b.none), 100000);
     A_IS(t, aclmdlRIUnbindStream(NULL, b.none), 100000);
-    A_IS(t, aclmdlRICondHandleCreate(b.model, 0, 9, NULL), 100000);
+    A_IS(t, aclmdlRICondHandleCreate(b.model, 0, (aclmdlRICondHandleFlag)9, NULL), 100000);
     A_IS(t, aclmdlRIAddCondTask(no_handle, b.none, 9), 100000);
     A_IS(t, aclmdlRIAddCondTask(no_array, b.none, 9), 100000);
     A_IS(t, aclmdlRITaskSetParams((aclmdlRITask)t, NULL), 100000);

@@ -112,10 +112,10 @@ static void use_captures(user *u, size_t a, size_t c) {
     case 1: (void)aclmdlRICaptureToModelRIBegin(b->streams[a], b->parts[c], ACL_MODEL_RI_CAPTURE_MODE_RELAXED); break;
     case 2:
         if (aclmdlRICaptureGetInfo(b->streams[a], NULL, &model) ||
-            aclmdlRICondHandleCreate(model, draw(u, 2), ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT, &condition))
+            aclmdlRICondHandleCreate(model, (uint32_t)draw(u, 2), ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition))
             break;
         (void)aclmdlRIAddCondTask(
-            (aclmdlRICondTaskParams){condition, ACL_MODEL_RI_COND_TASK_TYPE_IF, 1 + (uint32_t)draw(u, 2), parts},
+            (aclmdlRICondTaskParams){condition, ACL_MODEL_RI_COND_TYPE_IF, 1 + (uint32_t)draw(u, 2), parts},
             b->streams[a], 0);
         b->parts[c] = parts[0];
         break;

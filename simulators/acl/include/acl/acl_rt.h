@@ -288,7 +288,7 @@ typedef struct aclmdlRITaskParams {
     void *opInfoPtr;
     size_t opInfoSize;
     uint8_t rsv1[32];
-    union {
+    __extension__ union {
         aclmdlRIKernelTaskParams kernelTaskParams;
         aclmdlRIEventRecordTaskParams eventRecordTaskParams;
         aclmdlRIEventWaitTaskParams eventWaitTaskParams;
@@ -300,11 +300,11 @@ typedef struct aclmdlRITaskParams {
 } aclmdlRITaskParams;
 
 typedef enum aclmdlRICondTaskType {
-    ACL_MODEL_RI_COND_TASK_TYPE_IF = 0,
-    ACL_MODEL_RI_COND_TASK_TYPE_WHILE = 1,
-    ACL_MODEL_RI_COND_TASK_TYPE_SWITCH = 2
+    ACL_MODEL_RI_COND_TYPE_IF = 0,
+    ACL_MODEL_RI_COND_TYPE_WHILE = 1,
+    ACL_MODEL_RI_COND_TYPE_SWITCH = 2
 } aclmdlRICondTaskType;
-#define ACL_MODEL_RI_COND_HANDLE_FLAG_ASSIGN_DEFAULT 1u
+typedef enum aclmdlRICondHandleFlag { ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1 } aclmdlRICondHandleFlag;
 typedef struct aclmdlRICondTaskParams {
     aclmdlRICondHandle handle;
     aclmdlRICondTaskType type;
@@ -471,8 +471,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
 ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void *userData);
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func);
-ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint64_t defaultLaunchValue, uint32_t flag,
-                                                      aclmdlRICondHandle *handle);
+ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
+                                                      aclmdlRICondHandleFlag flag, aclmdlRICondHandle *handle);
 ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **condPtr);
 ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
