@@ -72,8 +72,9 @@ aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream handle) {
     sim_stream *stream = NULL;
     aclError error = build_bound(modelRI, handle, "ending its tasks", &model, &stream);
     if (error) return sim_leave(error);
-    sim_task *task = sim_task_make(SIM_JOIN);
-    return sim_leave(task ? sim_submit(stream, task) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task"));
+    sim_task *task = NULL;
+    error = sim_task_for(stream, SIM_JOIN, &task);
+    return sim_leave(error ? error : sim_submit(stream, task));
 }
 
 aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve) {

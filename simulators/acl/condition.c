@@ -84,11 +84,12 @@ static aclError condition_add(const aclmdlRICondTaskParams *p, aclrtStream handl
         return sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "stream %d does not capture the graph of the condition",
                         stream->id);
     sim_model *parent = stream->model;
-    sim_task *task = sim_task_make(SIM_BRANCH);
-    sim_model **models = task ? sim_allocate(p->size * sizeof *models) : NULL;
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, SIM_BRANCH, &task));
+    sim_model **models = sim_allocate(p->size * sizeof *models);
     if (!models) {
         sim_task_free(task);
-        return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a condition");
+        return sim_stream_no_memory(stream, "a condition");
     }
     task->as.branch.condition = condition;
     task->as.branch.type = p->type;
@@ -98,6 +99,7 @@ static aclError condition_add(const aclmdlRICondTaskParams *p, aclrtStream handl
     if (error) {
         for (uint32_t i = 0; i < p->size && models[i]; i++) sim_model_free(models[i]);
         sim_task_free(task);
+        sim_invalidate(parent, error);
         return error;
     }
     aclmdlRI *out = p->modelRIArray;

@@ -104,8 +104,8 @@ static aclError copy_in_stream(const copy_shape *s, aclrtMemcpyKind kind, aclrtS
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "no stream copies from host to host");
     if (s->to == s->from) return ACL_SUCCESS; /* with a warning, there */
     if (to == SIM_MEMORY_NONE || from == SIM_MEMORY_NONE) return copy_pageable(s, stream);
-    sim_task *task = sim_task_make(SIM_COPY);
-    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, SIM_COPY, &task));
     task->as.copy.to = s->to;
     task->as.copy.from = s->from;
     task->as.copy.width = s->width;
@@ -154,8 +154,8 @@ static aclError copy_fill_in_stream(void *address, size_t most, int32_t value, s
     sim_stream *stream = NULL;
     SIM_CHECK(sim_stream_of(handle, &stream));
     SIM_CHECK(copy_check_fill(address, most, count));
-    sim_task *task = sim_task_make(SIM_FILL);
-    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, SIM_FILL, &task));
     task->as.fill.to = address;
     task->as.fill.value = value;
     task->as.fill.count = count;
@@ -186,8 +186,8 @@ static aclError copy_value(void *address, uint64_t value, uint32_t flag, aclrtSt
     if (!address) return sim_fail(ACL_ERROR_INVALID_PARAM, "devAddr is null");
     SIM_CHECK(sim_stream_of(handle, &stream));
     SIM_CHECK(sim_value_check(address, flag, kind));
-    sim_task *task = sim_task_make(kind);
-    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, kind, &task));
     task->as.value.address = address;
     task->as.value.value = value;
     task->as.value.flag = flag;

@@ -145,8 +145,8 @@ aclError aclrtDestroyEvent(aclrtEvent handle) {
 }
 
 static aclError event_submit(sim_event *event, sim_stream *stream, uint32_t kind, int64_t timeout) {
-    sim_task *task = sim_task_make(kind);
-    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, kind, &task));
     task->external = stream->model != NULL; /* of a graph that is built: it acts when the graph runs */
     task->as.event.event = event;
     task->as.event.timeout = timeout;
@@ -170,11 +170,12 @@ static aclError event_record(aclrtEvent handle, aclrtStream stream_handle, bool 
         /* Recorded outside: no longer captured. */
         bool leaves = !external && !event_stream_captures(stream) && !stream->is_default;
         if (!leaves) return sim_fork_record(event, stream, external);
-        event->model = NULL;
-        event->record = NULL;
     }
     SIM_CHECK(event_take_id(event));
-    return event_submit(event, stream, SIM_RECORD, 0);
+    SIM_CHECK(event_submit(event, stream, SIM_RECORD, 0));
+    event->model = NULL;
+    event->record = NULL;
+    return ACL_SUCCESS;
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {

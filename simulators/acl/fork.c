@@ -10,8 +10,8 @@ static aclError fork_broken(sim_model *model, aclError error) {
 }
 
 static aclError fork_task(sim_model *model, sim_stream *stream, uint32_t kind, sim_event *event, sim_task **out_task) {
-    sim_task *task = sim_task_make(kind);
-    if (!task) return fork_broken(model, sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task"));
+    sim_task *task = NULL;
+    SIM_CHECK(sim_task_for(stream, kind, &task));
     task->external = event != NULL;
     task->as.event.event = event;
     if (event) event->users++;

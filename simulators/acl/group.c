@@ -60,7 +60,7 @@ static aclError group_begin(aclrtStream handle) {
     sim_group *group = sim_allocate(sizeof *group);
     if (!group || !sim_object_add(group, SIM_GROUP)) {
         free(group);
-        return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task group");
+        return sim_stream_no_memory(stream, "a task group");
     }
     group->model = model;
     group->stream = stream;

@@ -333,6 +333,58 @@ static void test_edit_flag(rondo_test *t) {
     A_OK(t, aclrtSynchronizeStreamWithTimeout(b.s, 20000));
 }
 
+/* A stream that updates a group is no part of another graph meanwhile: its launches would go astray. */
+static void test_an_updating_stream_stays_out(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t), u = NULL;
+    aclrtEvent fork = acl_event(t);
+    void *cell = acl_cell(t, 0);
+    aclrtTaskGrp group = NULL;
+    aclmdlRI none = NULL, built = NULL;
+    A_OK(t, aclrtCreateStreamWithConfig(&u, 0, ACL_STREAM_FAST_LAUNCH));
+    acl_begin(t, s);
+    A_OK(t, aclmdlRICaptureTaskGrpBegin(s));
+    A_OK(t, acl_launch(acl_function(t, "add"), s, cell, 1));
+    A_OK(t, aclmdlRICaptureTaskGrpEnd(s, &group));
+    aclmdlRI model = acl_end(t, s);
+    A_OK(t, aclmdlRICaptureTaskUpdateBegin(u, group));
+    acl_begin(t, s);
+    A_OK(t, aclrtRecordEvent(fork, s));
+    A_IS(t, aclrtStreamWaitEvent(u, fork), 107033);
+    T_EQ(t, acl_status(t, s), ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED);
+    A_IS(t, aclmdlRICaptureEnd(s, &none), 507903);
+    A_IS(t, aclmdlRICaptureBegin(u, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107033);
+    A_OK(t, acl_launch(acl_function(t, "add"), u, cell, 7));
+    A_OK(t, aclmdlRICaptureTaskUpdateEnd(u));
+    A_OK(t, aclrtSynchronizeStream(u));
+    A_OK(t, aclmdlRIExecuteAsync(model, s));
+    A_OK(t, aclrtSynchronizeStream(s));
+    T_EQ(t, acl_read(t, cell), 7);
+    /* Nor of a graph that is built. */
+    A_OK(t, aclrtCreateStreamWithConfig(&u, 0, ACL_STREAM_PERSISTENT));
+    A_OK(t, aclmdlRICaptureTaskUpdateBegin(u, group));
+    A_OK(t, aclmdlRIBuildBegin(&built, 0));
+    A_IS(t, aclmdlRIBindStream(built, u, ACL_MODEL_STREAM_FLAG_HEAD), 107033);
+    A_OK(t, acl_launch(acl_function(t, "add"), u, cell, 5));
+    A_OK(t, aclmdlRICaptureTaskUpdateEnd(u));
+}
+
+/* An event of a capture stays one, where its record outside does not come about. */
+static void test_a_record_that_fails_outside(rondo_test *t) {
+    A_OPEN(t);
+    bed b = bed_open(t);
+    aclrtStream s = acl_stream(t), u = acl_stream(t), side = acl_stream(t);
+    aclrtEvent fork = acl_event(t);
+    A_OK(t, aclmdlRICaptureTaskUpdateBegin(u, b.group));
+    acl_begin(t, s);
+    A_OK(t, aclrtRecordEvent(fork, s));
+    A_IS(t, aclrtRecordEvent(fork, u), 507009);
+    A_OK(t, aclrtStreamWaitEvent(side, fork));
+    T_EQ(t, acl_status(t, side), ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE);
+    aclmdlRI none = NULL;
+    A_IS(t, aclmdlRICaptureEnd(s, &none), 107025);
+}
+
 static void test_edit_values(rondo_test *t) {
     A_OPEN(t);
     bed b = bed_open(t);
@@ -351,7 +403,8 @@ static void test_edit_values(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_update), T_PLAIN(test_e12_update_and_replay_keep_their_order),
-                T_PLAIN(test_update_that_never_comes), T_PLAIN(test_refusals_while_capturing),
+                T_PLAIN(test_update_that_never_comes), T_PLAIN(test_an_updating_stream_stays_out),
+                T_PLAIN(test_a_record_that_fails_outside), T_PLAIN(test_refusals_while_capturing),
                 T_PLAIN(test_refusals_while_updating), T_PLAIN(test_update_of_a_graph_that_went), T_PLAIN(test_edit),
                 T_PLAIN(test_edit_refusals), T_PLAIN(test_edit_values), T_PLAIN(test_edit_places),
                 T_PLAIN(test_edit_flag))

@@ -15,31 +15,37 @@ typedef struct host_report {
 
 static host_report *host_reports;
 
-static aclError host_submit(aclrtStream handle, sim_task *task) {
+static aclError host_function(aclrtStream handle, aclrtHostFunc function, void *argument) {
     sim_stream *stream = NULL;
-    aclError error = task ? sim_stream_of(handle, &stream) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
-    if (!error && task->kind == SIM_CALLBACK) {
-        if (stream->model)
-            error = sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "callbacks cannot be captured: aclrtLaunchHostFunc can");
-        else if (!stream->subscriber)
-            error = sim_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread subscribed to stream %d", stream->id);
-        task->as.callback.thread = stream->subscriber;
-    }
-    if (!error) return sim_submit(stream, task);
-    sim_task_free(task);
-    return error;
+    sim_task *task = NULL;
+    SIM_CHECK(sim_stream_of(handle, &stream));
+    SIM_CHECK(sim_task_for(stream, SIM_HOST, &task));
+    task->as.host.function = function;
+    task->as.host.argument = argument;
+    return sim_submit(stream, task);
+}
+
+static aclError host_callback(aclrtStream handle, aclrtCallback function, void *argument, bool block) {
+    sim_stream *stream = NULL;
+    sim_task *task = NULL;
+    SIM_CHECK(sim_stream_of(handle, &stream));
+    if (stream->model)
+        return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "callbacks cannot be captured: aclrtLaunchHostFunc can");
+    if (!stream->subscriber)
+        return sim_fail(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread subscribed to stream %d", stream->id);
+    SIM_CHECK(sim_task_for(stream, SIM_CALLBACK, &task));
+    task->as.callback.function = function;
+    task->as.callback.argument = argument;
+    task->as.callback.thread = stream->subscriber;
+    task->as.callback.block = block;
+    return sim_submit(stream, task);
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
     SIM_BEGIN(aclrtLaunchHostFunc);
     if (!fn) return sim_fail(ACL_ERROR_INVALID_PARAM, "fn is null");
     sim_lock();
-    sim_task *task = sim_task_make(SIM_HOST);
-    if (task) {
-        task->as.host.function = fn;
-        task->as.host.argument = args;
-    }
-    return sim_leave(host_submit(stream, task));
+    return sim_leave(host_function(stream, fn, args));
 }
 
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream handle) {
@@ -71,13 +77,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     if (blockType != ACL_CALLBACK_NO_BLOCK && blockType != ACL_CALLBACK_BLOCK)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%d is no way to block", (int)blockType);
     sim_lock();
-    sim_task *task = sim_task_make(SIM_CALLBACK);
-    if (task) {
-        task->as.callback.function = fn;
-        task->as.callback.argument = userData;
-        task->as.callback.block = blockType == ACL_CALLBACK_BLOCK;
-    }
-    return sim_leave(host_submit(stream, task));
+    return sim_leave(host_callback(stream, fn, userData, blockType == ACL_CALLBACK_BLOCK));
 }
 
 aclError sim_callback_deliver(const sim_stream *stream, const sim_task *task, char *text) {

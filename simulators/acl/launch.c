@@ -60,12 +60,13 @@ aclError sim_arguments_run(const sim_arguments *a, char *text) {
 /* Takes the arguments. With the lock. */
 aclError sim_launch(aclrtStream handle, sim_arguments *arguments) {
     sim_stream *stream = NULL;
-    aclError error =
-        arguments ? sim_stream_of(handle, &stream) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for arguments");
-    sim_task *task = error ? NULL : sim_task_make(SIM_KERNEL);
-    if (!task) {
+    sim_task *task = NULL;
+    aclError error = sim_stream_of(handle, &stream);
+    if (!error && !arguments) error = sim_stream_no_memory(stream, "arguments");
+    if (!error) error = sim_task_for(stream, SIM_KERNEL, &task);
+    if (error) {
         sim_arguments_free(arguments);
-        return error ? error : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
+        return error;
     }
     atomic_init(&task->as.kernel.now, arguments);
     return sim_submit(stream, task);

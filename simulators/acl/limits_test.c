@@ -195,6 +195,101 @@ static void test_allocations_fail(rondo_test *t) {
     T_TRUE(t, n > 15);
 }
 
+typedef struct broken_by {
+    aclrtStream s;
+    void *cell, *pinned;
+    aclrtFuncHandle add;
+    aclrtArgsHandle arguments;
+    aclmdlRICondHandle condition;
+} broken_by;
+
+static aclError by_launch(const broken_by *b) { return acl_launch(b->add, b->s, b->cell, 10); }
+static aclError by_launch_from_device(const broken_by *b) { return aclrtLaunchKernel(b->add, 1, b->cell, 16, b->s); }
+static aclError by_launch_of_array(const broken_by *b) {
+    void *cell = b->cell, *args[2] = {&cell, &cell};
+    return aclrtLaunchKernelWithArgsArray(b->add, 1, b->s, NULL, args);
+}
+static aclError by_launch_with_config(const broken_by *b) {
+    return aclrtLaunchKernelWithConfig(b->add, 1, b->s, NULL, b->arguments, NULL);
+}
+static aclError by_copy(const broken_by *b) {
+    return aclrtMemcpyAsync(b->pinned, 8, b->cell, 8, ACL_MEMCPY_DEVICE_TO_HOST, b->s);
+}
+static aclError by_copy_2d(const broken_by *b) {
+    return aclrtMemcpy2dAsync(b->pinned, 8, b->cell, 8, 8, 1, ACL_MEMCPY_DEVICE_TO_HOST, b->s);
+}
+static aclError by_fill(const broken_by *b) { return aclrtMemsetAsync(b->cell, 8, 0, 8, b->s); }
+static aclError by_value_write(const broken_by *b) { return aclrtValueWrite(b->cell, 1, 0, b->s); }
+static aclError by_value_wait(const broken_by *b) { return aclrtValueWait(b->cell, 1, ACL_VALUE_WAIT_GEQ, b->s); }
+static void nothing(void *unused) { (void)unused; }
+static aclError by_host_function(const broken_by *b) { return aclrtLaunchHostFunc(b->s, nothing, NULL); }
+static aclError by_group(const broken_by *b) { return aclmdlRICaptureTaskGrpBegin(b->s); }
+static aclError by_condition(const broken_by *b) {
+    aclmdlRI parts[2] = {NULL};
+    aclmdlRICondTaskParams params = {.handle = b->condition, .type = (aclmdlRICondTaskType)0, .size = 2};
+    params.modelRIArray = parts;
+    return aclmdlRIAddCondTask(params, b->s, 0);
+}
+
+/* Without memory for what a captured stream was to do, the capture is broken: a graph would lack it. */
+static void test_allocations_of_a_capture_fail(rondo_test *t) {
+    static const struct {
+        const char *name;
+        aclError (*call)(const broken_by *);
+        uint64_t allocations; /* so many at least */
+    } rows[] = {{"aclrtLaunchKernelWithHostArgs", by_launch, 2},
+                {"aclrtLaunchKernel", by_launch_from_device, 2},
+                {"aclrtLaunchKernelWithArgsArray", by_launch_of_array, 2},
+                {"aclrtLaunchKernelWithConfig", by_launch_with_config, 2},
+                {"aclrtMemcpyAsync", by_copy, 1},
+                {"aclrtMemcpy2dAsync", by_copy_2d, 1},
+                {"aclrtMemsetAsync", by_fill, 1},
+                {"aclrtValueWrite", by_value_write, 1},
+                {"aclrtValueWait", by_value_wait, 1},
+                {"aclrtLaunchHostFunc", by_host_function, 1},
+                {"aclmdlRICaptureTaskGrpBegin", by_group, 1},
+                {"aclmdlRIAddCondTask", by_condition, 4}};
+    A_OPEN(t);
+    broken_by b = {acl_stream(t), acl_memory(t, 16), NULL, acl_function(t, "add"), NULL, NULL};
+    A_OK(t, aclrtMallocHost(&b.pinned, 8));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (uint64_t nth = 1; nth <= rows[i].allocations; nth++) {
+            aclmdlRI model = NULL;
+            int64_t word = 0;
+            aclrtParamHandle place = NULL;
+            acl_begin(t, b.s);
+            A_OK(t, acl_launch(b.add, b.s, b.cell, 1));
+            A_OK(t, aclmdlRICaptureGetInfo(b.s, NULL, &model));
+            A_OK(t, aclmdlRICondHandleCreate(model, 1, 0, &b.condition));
+            A_OK(t, aclrtKernelArgsInit(b.add, &b.arguments));
+            A_OK(t, aclrtKernelArgsAppend(b.arguments, &word, sizeof word, &place));
+            A_OK(t, aclrtKernelArgsFinalize(b.arguments));
+            T_EQ(t, acl_control(t)->fail("alloc", nth, ACL_ERROR_BAD_ALLOC), 0);
+            A_IS(t, rows[i].call(&b), 200000);
+            T_EQ(t, acl_control(t)->fail("alloc", 0, 0), 0);
+            if (acl_status(t, b.s) != ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED)
+                rondo_test_fail(t, __FILE__, __LINE__, "%s, allocation %d: the capture goes on", rows[i].name,
+                                (int)nth);
+            A_IS(t, acl_launch(b.add, b.s, b.cell, 100), 507903);
+            A_IS(t, aclmdlRICaptureEnd(b.s, &model), 507903);
+            T_TRUE(t, !model);
+        }
+    }
+}
+
+/* A run that there is no memory for gives back the hardware streams that it was to have. */
+static void test_a_run_without_memory(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t);
+    acl_begin(t, s);
+    A_OK(t, acl_launch(acl_function(t, "add"), s, acl_cell(t, 0), 1));
+    aclmdlRI model = acl_end(t, s);
+    T_EQ(t, acl_control(t)->alive("hardware_streams"), 2);
+    T_EQ(t, acl_control(t)->fail("alloc", 1, ACL_ERROR_BAD_ALLOC), 0);
+    A_IS(t, aclmdlRIExecuteAsync(model, s), 200000);
+    T_EQ(t, acl_control(t)->alive("hardware_streams"), 2);
+}
+
 /* Each function fails once. */
 static void test_calls_fail(rondo_test *t) {
     static const char *const names[] = {
@@ -384,6 +479,7 @@ static void test_soak(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_streams_run_out), T_PLAIN(test_cascade), T_PLAIN(test_events_and_notifies_run_out),
+                T_PLAIN(test_allocations_of_a_capture_fail), T_PLAIN(test_a_run_without_memory),
                 T_PLAIN(test_allocations_fail), T_PLAIN(test_calls_fail), T_PLAIN(test_an_end_that_is_told_to_fail),
                 T_PLAIN(test_destroyed_in_every_order), T_PLAIN(test_freed_under_a_graph), T_PLAIN(test_reset),
                 T_PLAIN(test_soak))

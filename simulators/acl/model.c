@@ -94,6 +94,7 @@ void sim_model_free(sim_model *model) {
 
 aclError sim_model_lane(sim_model *model, sim_stream *stream, aclError error) {
     char what[96];
+    SIM_CHECK(sim_group_not_updating(stream));
     (void)snprintf(what, sizeof what, "a shadow of captured stream %d", stream->id);
     bool holds = !sim.settings.software_sq;
     if (holds) SIM_CHECK(sim_hardware_take(model->context->device, 1, error, what));
@@ -416,11 +417,13 @@ static aclError model_execute(const void *handle, aclrtStream stream_handle, sim
                                     "too many streams are captured: running the graph"));
         model->hardware = streams;
     }
-    sim_task *task = sim_task_make(SIM_RUN);
-    if (!task) return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task");
-    task->as.run.model = model;
-    *out_stream = stream;
-    aclError error = sim_submit(stream, task);
+    sim_task *task = NULL;
+    aclError error = sim_task_for(stream, SIM_RUN, &task);
+    if (!error) {
+        task->as.run.model = model;
+        *out_stream = stream;
+        error = sim_submit(stream, task);
+    }
     if (error && !model->pending) model_give_queues(model);
     return error;
 }

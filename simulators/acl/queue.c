@@ -44,6 +44,16 @@ sim_task *sim_task_make(uint32_t kind) {
     return task;
 }
 
+aclError sim_stream_no_memory(sim_stream *stream, const char *what) {
+    if (stream->model) sim_invalidate(stream->model, ACL_ERROR_BAD_ALLOC);
+    return sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for %s", what);
+}
+
+aclError sim_task_for(sim_stream *stream, uint32_t kind, sim_task **out_task) {
+    *out_task = sim_task_make(kind);
+    return *out_task ? ACL_SUCCESS : sim_stream_no_memory(stream, "a task");
+}
+
 void sim_task_free(sim_task *task) {
     if (!task) return;
     switch (task->kind) {

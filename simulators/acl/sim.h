@@ -365,6 +365,10 @@ struct sim_stream {
 };
 
 sim_task *sim_task_make(uint32_t kind);
+/* One for the stream; without memory 200000, as sim_stream_no_memory. With the lock. */
+aclError sim_task_for(sim_stream *stream, uint32_t kind, sim_task **out_task);
+/* 200000: what the stream was to do is missing, so that a capture of it is broken. With the lock. */
+aclError sim_stream_no_memory(sim_stream *stream, const char *what);
 void sim_task_free(sim_task *task);
 /* Onto the stream: into its queue, the graph that captures it, or the task group that it updates. The task is the
  * callee's, also when it fails. */
@@ -598,6 +602,7 @@ aclError sim_stop_told(char *text);
 aclError sim_model_make(sim_context *context, sim_model **out_model);
 /* Ends its captures and frees it. */
 void sim_model_free(sim_model *model);
+/* The stream is the graph's from now on. 107033, where it updates a task group: what is launched there is the group's. */
 aclError sim_model_lane(sim_model *model, sim_stream *stream, aclError error);
 aclError sim_model_append(sim_model *model, sim_stream *stream, sim_task *task);
 /* Makes the prepared list. With the lock. */

@@ -271,6 +271,7 @@ aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream handle) {
     if (!error && (!stream->model || !stream->model->built || stream->model != active->model))
         error = sim_fail(ACL_ERROR_RT_STREAM_MODEL, "both streams must be bound to one graph");
     if (error) return sim_leave(error);
-    sim_task *task = sim_task_make(SIM_ACTIVE);
-    return sim_leave(task ? sim_submit(stream, task) : sim_fail(ACL_ERROR_BAD_ALLOC, "no memory for a task"));
+    sim_task *task = NULL;
+    error = sim_task_for(stream, SIM_ACTIVE, &task);
+    return sim_leave(error ? error : sim_submit(stream, task));
 }
