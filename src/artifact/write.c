@@ -194,8 +194,8 @@ static void write_sync_folder(char *name) {
 
 static rondo_status write_in_place(const rondo_allocator *allocator, const rondo__artifact_image *image,
                                    const rondo__buffer *head, uint8_t *block, const char *path) {
-    char *name;
-    size_t size;
+    char *name = NULL;
+    size_t size = 0;
     write_sink sink = {.block = block, .path = path};
     RONDO__TRY(write_temporary(allocator, path, &name, &size, &sink.descriptor));
     rondo_status status = write_file(&sink, image, head);

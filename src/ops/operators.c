@@ -15,7 +15,7 @@
 #define OPERATORS_NAME_MAX 200u
 #define OPERATORS_DTYPES ((RONDO__OPS_ANY) & ~RONDO__OPS_BIT(STRING))
 
-static rondo__operators *operators_of(rondo__shared *shared) { return (rondo__operators *)(void *)shared; }
+static rondo__operators *registry_of(rondo__shared *shared) { return (rondo__operators *)(void *)shared; }
 
 static void operators_entry_destroy(const rondo_allocator *allocator, rondo__operator_entry *entry) {
     rondo__arena_deinit(&entry->arena);
@@ -23,7 +23,7 @@ static void operators_entry_destroy(const rondo_allocator *allocator, rondo__ope
 }
 
 static void operators_destroy(rondo__shared *shared) {
-    rondo__operators *operators = operators_of(shared);
+    rondo__operators *operators = registry_of(shared);
     rondo_allocator allocator = operators->allocator;
     for (size_t i = 0; i < operators->entries.count; i++) {
         operators_entry_destroy(&allocator, *RONDO__BUFFER_AT(&operators->entries, rondo__operator_entry *, i));
@@ -80,14 +80,14 @@ const rondo__operator_entry *rondo__operators_find(rondo__operators *operators, 
 const rondo__ops_prototype *rondo__ops_lookup(const rondo_ir_graph *graph, const char *operator_name) {
     const rondo__ops_prototype *known = rondo__ops_find(operator_name);
     if (known || !operator_name || !graph->operators) return known;
-    const rondo__operator_entry *entry = rondo__operators_find(operators_of(graph->operators), operator_name);
+    const rondo__operator_entry *entry = rondo__operators_find(registry_of(graph->operators), operator_name);
     return entry ? &entry->prototype : NULL;
 }
 
 const rondo__ops_prototype *rondo__ops_lookup_onnx(const rondo_ir_graph *graph, const char *domain, const char *type,
                                                    int64_t version) {
     if (!graph->operators) return NULL;
-    rondo__operators *operators = operators_of(graph->operators);
+    rondo__operators *operators = registry_of(graph->operators);
     rondo__mutex_lock(&operators->mutex);
     const rondo__operator_entry *entry = operators_meant(operators, domain, type);
     rondo__mutex_unlock(&operators->mutex);
@@ -340,6 +340,6 @@ rondo_status rondo__operators_add_all(rondo__operators *operators, const rondo_o
 rondo_status rondo_operator_register(rondo_instance *instance, const rondo_operator *operator_table) {
     if (!instance || !operator_table)
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "registering needs an instance and an operator");
-    rondo__operators *operators = operators_of(rondo__instance_base_of(instance)->operators);
+    rondo__operators *operators = registry_of(rondo__instance_base_of(instance)->operators);
     return rondo__operators_add_all(operators, &operator_table, 1, NULL);
 }
