@@ -165,6 +165,7 @@ aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlo
     if (reserve) return sim_fail(ACL_ERROR_INVALID_PARAM, "reserve is not null");
     if (!funcHandle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the function is null");
     sim_lock();
+    sim_concern_stream(stream);
     sim_args_handle *handle = NULL;
     aclError error = arguments_of(argsHandle, &handle);
     return sim_leave(error ? error : arguments_launch(funcHandle, numBlocks, stream, handle));

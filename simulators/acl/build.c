@@ -6,7 +6,7 @@
 
 static aclError build_of(const void *handle, sim_model **out_model) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
-    *out_model = sim_object_find(handle, SIM_MODEL);
+    *out_model = sim_model_of(handle);
     return *out_model ? ACL_SUCCESS : sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
 }
 

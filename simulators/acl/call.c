@@ -102,6 +102,7 @@ void sim_count_clear(void) {
 aclError sim_enter(int call) {
     aclError error = 0;
     call_thread.call = call;
+    call_thread.about_count = 0;
     sim_count_one(call);
     if (!sim_fault_due(call, &error) || !error) return ACL_SUCCESS;
     return sim_fail(error, "it was told to fail");

@@ -11,9 +11,47 @@ void sim_invalidate(sim_model *model, aclError error) {
     (void)snprintf(model->cause, sizeof model->cause, "%s answered %d", sim_call_name(), error);
 }
 
-aclError sim_illegal(sim_model *model, aclError error) {
-    if (sim.settings.strict) sim_invalidate(model, error);
-    return error;
+void sim_concern(sim_model *model) {
+    sim_thread *self = sim_self();
+    if (!model || model->built || model->status != SIM_STATUS_CAPTURING) return;
+    for (uint32_t i = 0; i < self->about_count; i++)
+        if (self->about[i].model == model) return;
+    if (self->about_count == sizeof self->about / sizeof self->about[0]) return;
+    self->about[self->about_count++] = (struct sim_about){model, model->object.number};
+}
+
+void sim_concern_stream(const void *handle) {
+    const sim_stream *stream = sim_object_find(handle, SIM_STREAM);
+    if (stream) sim_concern(stream->model);
+}
+
+void sim_refused(aclError error) {
+    sim_thread *self = sim_self();
+    for (uint32_t i = 0; error && sim.settings.strict && i < self->about_count; i++)
+        if (sim_object_is(self->about[i].model, SIM_MODEL, self->about[i].number))
+            sim_invalidate(self->about[i].model, error);
+    self->about_count = 0;
+}
+
+void sim_illegal(const sim_context *context, aclError error) {
+    for (sim_model *model = context->models; model && sim.settings.strict; model = model->next)
+        sim_invalidate(model, error);
+}
+
+aclError sim_context_not_captured(const sim_context *context, const char *what) {
+    for (const sim_stream *stream = context->streams; stream; stream = stream->next) {
+        if (!stream->model || stream->model->built) continue;
+        sim_illegal(context, ACL_ERROR_RT_STREAM_CAPTURED);
+        return sim_fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %d of the context is captured: %s is not allowed",
+                        stream->id, what);
+    }
+    return ACL_SUCCESS;
+}
+
+aclError sim_capture_check_flags(const sim_stream *stream) {
+    if (!(stream->flags & CAPTURE_UNSUPPORTED)) return ACL_SUCCESS;
+    return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d has flags 0x%x: such streams are not captured", stream->id,
+                    stream->flags);
 }
 
 void sim_capture_detach(sim_model *model) {
@@ -41,6 +79,7 @@ static aclError capture_start(sim_model *model, sim_stream *stream, aclmdlRICapt
 
 static aclError capture_check(aclrtStream handle, aclmdlRICaptureMode mode, sim_stream **out_stream) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "the default stream cannot be captured: make one");
+    sim_concern_stream(handle);
     if ((unsigned)mode > ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%d is no capture mode (0 to 2 are)", (int)mode);
     SIM_CHECK(sim_stream_of(handle, out_stream));
@@ -48,9 +87,7 @@ static aclError capture_check(aclrtStream handle, aclmdlRICaptureMode mode, sim_
     SIM_CHECK(sim_stream_not_captured(stream, "beginning another capture"));
     if (stream->is_default)
         return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, "the default stream cannot be captured: make one");
-    if (stream->flags & CAPTURE_UNSUPPORTED)
-        return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d has flags 0x%x: such streams are not captured",
-                        stream->id, stream->flags);
+    SIM_CHECK(sim_capture_check_flags(stream));
     return sim_group_not_updating(stream);
 }
 
@@ -71,7 +108,7 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream handle, aclmdlRI modelRI, acl
     if (!modelRI) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     sim_lock();
     sim_stream *stream = NULL;
-    sim_model *model = sim_object_find(modelRI, SIM_MODEL);
+    sim_model *model = sim_model_of(modelRI);
     aclError error = capture_check(handle, mode, &stream);
     if (!error && (!model || !model->parent))
         error = sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "it is no graph inside of another");
@@ -181,9 +218,9 @@ aclError aclmdlRICaptureEnd(aclrtStream handle, aclmdlRI *modelRI) {
     if (!model || model->built)
         return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, "stream %d is not captured", stream->id));
     if (model->origin != stream)
-        return sim_leave(sim_illegal(model, sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
-                                                     "stream %d joined the capture: it ends on stream %d, and goes on",
-                                                     stream->id, model->origin->id)));
+        return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
+                                  "stream %d joined the capture: it ends on stream %d, and goes on", stream->id,
+                                  model->origin->id));
     if (!modelRI && !model->parent) return sim_leave(sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null"));
     return sim_leave(capture_finish(model, modelRI));
 }

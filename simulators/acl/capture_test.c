@@ -71,6 +71,49 @@ static aclError callback(bed *b) {
     return aclrtLaunchCallback((aclrtCallback)free, NULL, ACL_CALLBACK_NO_BLOCK, b->captured);
 }
 
+static aclmdlRI graph_now(const bed *b) {
+    aclmdlRI model = NULL;
+    A_OK(b->t, aclmdlRICaptureGetInfo(b->captured, NULL, &model));
+    return model;
+}
+static aclmdlRITask task_now(const bed *b) {
+    aclrtStream streams[2];
+    aclmdlRITask tasks[8];
+    uint32_t stream_count = 2, task_count = 8;
+    A_OK(b->t, aclmdlRIGetStreams(graph_now(b), streams, &stream_count));
+    A_OK(b->t, aclmdlRIGetTasksByStream(streams[0], tasks, &task_count));
+    return tasks[1];
+}
+static aclError graph_destroy(bed *b) { return aclmdlRIDestroy(graph_now(b)); }
+static aclError graph_execute(bed *b) { return aclmdlRIExecuteAsync(graph_now(b), b->other); }
+static aclError graph_update(bed *b) { return aclmdlRIUpdate(graph_now(b)); }
+static aclError graph_abort(bed *b) { return aclmdlRIAbort(graph_now(b)); }
+static aclError graph_streams(bed *b) {
+    aclrtStream stream = NULL;
+    uint32_t room = 0;
+    return aclmdlRIGetStreams(graph_now(b), &stream, &room);
+}
+static aclError task_disable(bed *b) { return aclmdlRITaskDisable(task_now(b)); }
+static aclError task_set(bed *b) {
+    aclmdlRITaskParams params;
+    A_OK(b->t, aclmdlRITaskGetParams(task_now(b), &params));
+    return aclmdlRITaskSetParams(task_now(b), &params);
+}
+static aclError launch_on_a_shadow(bed *b) {
+    aclrtStream stream = NULL;
+    uint32_t room = 1;
+    A_OK(b->t, aclmdlRIGetStreams(graph_now(b), &stream, &room));
+    return aclrtMemsetAsync(b->cell, 8, 0, 8, stream);
+}
+static aclError host_to_host(bed *b) {
+    return aclrtMemcpyAsync(b->pageable, 8, b->pageable, 8, ACL_MEMCPY_HOST_TO_HOST, b->captured);
+}
+static aclError no_blocks(bed *b) { return aclrtLaunchKernel(acl_function(b->t, "add"), 0, b->cell, 8, b->captured); }
+static aclError no_mode(bed *b) { return aclmdlRICaptureBegin(b->captured, (aclmdlRICaptureMode)7); }
+static aclError value_between(bed *b) { return aclrtValueWrite((char *)b->cell + 4, 1, 0, b->captured); }
+static aclError activate(bed *b) { return aclrtActiveStream(b->captured, b->captured); }
+static aclError no_failure_mode(bed *b) { return aclrtSetStreamFailureMode(b->captured, 9); }
+
 static const struct {
     const char *name;
     aclError (*call)(bed *b);
@@ -100,7 +143,22 @@ static const struct {
             {"record on the default stream", record_default, 107031},
             {"wait on the default stream", wait_default, 107031},
             {"reset on the default stream", reset_default, 107031},
-            {"pageable copy", pageable, 107000}};
+            {"pageable copy", pageable, 107000},
+            {"aclmdlRIDestroy of the graph", graph_destroy, 107026},
+            {"aclmdlRIExecuteAsync of the graph", graph_execute, 107026},
+            {"aclmdlRIUpdate", graph_update, 107040},
+            {"aclmdlRIAbort", graph_abort, 207000},
+            {"aclmdlRIGetStreams without room", graph_streams, 107039},
+            {"aclmdlRITaskDisable", task_disable, 107040},
+            {"aclmdlRITaskSetParams", task_set, 107040},
+            {"a fill on its shadow", launch_on_a_shadow, 107005},
+            {"aclrtLaunchCallback", callback, 207000},
+            {"copy from host to host", host_to_host, 207000},
+            {"launch of 0 blocks", no_blocks, 107000},
+            {"capture mode 7", no_mode, 107000},
+            {"value between two words", value_between, 107008},
+            {"aclrtActiveStream", activate, 107005},
+            {"failure mode 9", no_failure_mode, 107000}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static bed bed_open(rondo_test *t) {
@@ -148,6 +206,28 @@ static void check_rows(rondo_test *t, bool strict) {
 
 static void test_illegal_calls(rondo_test *t) { check_rows(t, false); }
 static void test_illegal_calls_strict(rondo_test *t) { check_rows(t, true); }
+
+/* Strict, too: what all captures of a context stand against breaks each of them, and none of another context. */
+static void test_a_call_that_two_captures_forbid(rondo_test *t) {
+    A_OPEN(t);
+    aclrtContext first = NULL, second = NULL;
+    aclrtStream s[2] = {acl_stream(t), acl_stream(t)};
+    A_OK(t, aclrtGetCurrentContext(&first));
+    A_OK(t, aclrtCreateContext(&second, 0));
+    aclrtStream elsewhere = acl_stream(t);
+    aclmdlRI none = NULL;
+    T_EQ(t, acl_control(t)->set("STRICT", 1), 0);
+    acl_begin(t, elsewhere);
+    A_OK(t, aclrtSetCurrentContext(first));
+    acl_begin(t, s[0]);
+    acl_begin(t, s[1]);
+    A_IS(t, aclrtSynchronizeDevice(), 107027);
+    for (int i = 0; i < 2; i++) A_IS(t, aclmdlRICaptureEnd(s[i], &none), 507903);
+    A_OK(t, aclrtSetCurrentContext(second));
+    (void)acl_end(t, elsewhere);
+    A_OK(t, aclrtDestroyContext(second));
+    A_OK(t, aclrtSetCurrentContext(first));
+}
 
 static void test_others(rondo_test *t) {
     A_OPEN(t);
@@ -320,6 +400,6 @@ static void test_runs(rondo_test *t) {
     A_OK(t, aclmdlRIDestroy(model));
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_illegal_calls), T_PLAIN(test_illegal_calls_strict), T_PLAIN(test_others),
-                T_PLAIN(test_order_of_checks), T_PLAIN(test_thread_of_a_relaxed_capture), T_PLAIN(test_broken),
-                T_PLAIN(test_runs))
+RONDO_TEST_MAIN(T_PLAIN(test_illegal_calls), T_PLAIN(test_illegal_calls_strict),
+                T_PLAIN(test_a_call_that_two_captures_forbid), T_PLAIN(test_others), T_PLAIN(test_order_of_checks),
+                T_PLAIN(test_thread_of_a_relaxed_capture), T_PLAIN(test_broken), T_PLAIN(test_runs))

@@ -8,7 +8,7 @@ static aclError condition_create(const void *handle, uint32_t value, aclmdlRICon
     if (!handle || !out) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     if ((uint32_t)flag > ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of it", (uint32_t)flag);
-    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    sim_model *model = sim_model_of(handle);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
     if (model->built) return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "graph %u is no captured one", model->id);
     if (model->status != SIM_STATUS_CAPTURING)
@@ -78,6 +78,7 @@ static aclError condition_add(const aclmdlRICondTaskParams *p, aclrtStream handl
     SIM_CHECK(sim_stream_of(handle, &stream));
     sim_condition *condition = sim_object_find(p->handle, SIM_CONDITION);
     if (!condition) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such condition");
+    sim_concern(condition->model);
     if (!condition_size_fits(p))
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u graphs do not go with type %d", p->size, (int)p->type);
     if (!stream->model || stream->model != condition->model)

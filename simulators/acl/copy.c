@@ -77,10 +77,8 @@ aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
 /* Host memory that is not pinned: the stream is waited for, then the bytes go at once. */
 static aclError copy_pageable(const copy_shape *s, sim_stream *stream) {
     if (stream->model)
-        return sim_illegal(stream->model, sim_fail(ACL_ERROR_RT_PARAM_INVALID,
-                                                   "stream %d is captured: its copies need pinned host memory "
-                                                   "(aclrtMallocHost)",
-                                                   stream->id));
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID,
+                        "stream %d is captured: its copies need pinned host memory (aclrtMallocHost)", stream->id);
     SIM_CHECK(sim_mode_check(stream->context, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC, "a copy of pageable host memory"));
     if (stream->updating || stream->update_lost)
         return sim_fail(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT, "a task group has kernels only");

@@ -7,6 +7,7 @@
 void sim_lock(void) { (void)pthread_mutex_lock(&sim.mutex); }
 void sim_unlock(void) { (void)pthread_mutex_unlock(&sim.mutex); }
 aclError sim_leave(aclError error) {
+    sim_refused(error);
     sim_unlock();
     if (sim_self()->farewells) sim_farewells_say();
     return error;
@@ -207,12 +208,7 @@ static aclError device_synchronize(int32_t timeout) {
     sim_context *context = NULL;
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(sim_current(&context));
-    for (sim_stream *stream = context->streams; stream; stream = stream->next)
-        if (stream->model && !stream->model->built)
-            return sim_illegal(stream->model, sim_fail(ACL_ERROR_RT_STREAM_CAPTURED,
-                                                       "stream %d of the context is captured: a device cannot be "
-                                                       "synchronised meanwhile",
-                                                       stream->id));
+    SIM_CHECK(sim_context_not_captured(context, "synchronising the device"));
     return sim_context_wait(context, timeout, true);
 }
 

@@ -20,7 +20,7 @@ aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *nu
     SIM_BEGIN(aclmdlRIGetStreams);
     if (!modelRI || !numStreams) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     sim_lock();
-    const sim_model *model = sim_object_find(modelRI, SIM_MODEL);
+    const sim_model *model = sim_model_of(modelRI);
     aclError error = model ? edit_supported() : sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
     if (!error) error = edit_room((uint32_t)model->lane_count, streams, numStreams);
     for (size_t i = 0; !error && streams && i < model->lane_count; i++) streams[i] = model->lanes[i];
@@ -32,6 +32,7 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
     if (!stream || !numTasks) return sim_fail(ACL_ERROR_INVALID_PARAM, "a pointer is null");
     sim_lock();
     const sim_lane *lane = sim_object_find(stream, SIM_LANE);
+    if (lane) sim_concern(lane->model);
     aclError error = lane ? edit_supported() : sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "it is no stream of a graph");
     if (!error) error = edit_room(lane->tasks, tasks, numTasks);
     for (size_t i = 0, put = 0; !error && tasks && i < lane->model->task_count; i++)
@@ -39,11 +40,20 @@ aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint3
     return sim_leave(error);
 }
 
+static sim_model *edit_model(const sim_task *task) {
+    for (sim_context *context = sim.contexts; context; context = context->next)
+        for (sim_model *model = context->models; model; model = model->next)
+            if (task->sequence <= model->task_count && model->tasks[task->sequence - 1] == task) return model;
+    return NULL;
+}
+
 static aclError edit_task(const void *handle, sim_task **out_task) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "task is null");
     SIM_CHECK(edit_supported());
     *out_task = sim_object_find(handle, SIM_TASK);
-    return *out_task ? ACL_SUCCESS : sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such task");
+    if (!*out_task) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such task");
+    sim_concern(edit_model(*out_task));
+    return ACL_SUCCESS;
 }
 
 static aclmdlRITaskType edit_type(const sim_task *task) {
@@ -112,13 +122,6 @@ aclError aclmdlRITaskGetParams(aclmdlRITask handle, aclmdlRITaskParams *params) 
     aclError error = edit_task(handle, &task);
     if (!error) edit_describe(task, params);
     return sim_leave(error);
-}
-
-static sim_model *edit_model(const sim_task *task) {
-    for (sim_context *context = sim.contexts; context; context = context->next)
-        for (sim_model *model = context->models; model; model = model->next)
-            if (task->sequence <= model->task_count && model->tasks[task->sequence - 1] == task) return model;
-    return NULL;
 }
 
 static aclError edit_open(const sim_task *task, sim_model **out_model) {
@@ -212,7 +215,7 @@ static void edit_apply(sim_task *task) {
 static aclError edit_update(const void *handle) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
     SIM_CHECK(edit_supported());
-    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    sim_model *model = sim_model_of(handle);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
     if (model->parent) return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a graph inside of another is not edited");
     if (model->pending || model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED ||

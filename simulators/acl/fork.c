@@ -60,11 +60,9 @@ static aclError fork_external(sim_event *event, sim_stream *stream, uint32_t kin
     return fork_task(stream->model, stream, kind, event, &task);
 }
 
-static aclError fork_implicit(sim_event *event, const char *what) {
-    return sim_illegal(event->model,
-                       sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
-                                "the default stream would become part of a capture: %s of an event that was captured",
-                                what));
+static aclError fork_implicit(const char *what) {
+    return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
+                    "the default stream would become part of a capture: %s of an event that was captured", what);
 }
 
 static aclError fork_check_use(const sim_event *event) {
@@ -75,7 +73,7 @@ static aclError fork_check_use(const sim_event *event) {
 
 aclError sim_fork_record(sim_event *event, sim_stream *stream, bool external) {
     if (external) return fork_external(event, stream, SIM_RECORD);
-    if (!stream->model) return fork_implicit(event, "recording");
+    if (!stream->model) return fork_implicit("recording");
     if (fork_is_old_external(event)) {
         sim_task *outside = NULL;
         return fork_task(stream->model, stream, SIM_RECORD, event, &outside);
@@ -92,13 +90,14 @@ aclError sim_fork_record(sim_event *event, sim_stream *stream, bool external) {
 
 static aclError fork_join(sim_event *event, sim_stream *stream) {
     sim_model *model = event->model;
-    if (stream->is_default) return fork_implicit(event, "waiting");
+    if (stream->is_default) return fork_implicit("waiting");
     if (stream->context != model->context)
         return fork_broken(model, sim_fail(ACL_ERROR_RT_STREAM_CONTEXT,
                                            "stream %d is of another context than the capture", stream->id));
     if (model->status == SIM_STATUS_INVALIDATED)
         return sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, "the capture was broken: %.300s", model->cause);
-    aclError error = sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+    aclError error = sim_capture_check_flags(stream);
+    if (!error) error = sim_model_lane(model, stream, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
     if (error) return fork_broken(model, error);
     model->lanes[stream->lane]->forked_by = event->record;
     return ACL_SUCCESS;
@@ -133,7 +132,7 @@ aclError sim_fork_wait(sim_event *event, sim_stream *stream, bool external) {
 }
 
 aclError sim_fork_reset(sim_event *event, sim_stream *stream) {
-    if (!stream->model) return fork_implicit(event, "resetting");
+    if (!stream->model) return fork_implicit("resetting");
     sim_task *task = NULL;
     if (fork_is_old_external(event)) return fork_task(stream->model, stream, SIM_RESET, event, &task);
     return fork_broken(stream->model,

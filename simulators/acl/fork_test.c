@@ -291,8 +291,26 @@ static void test_lanes_wait_on_their_own(rondo_test *t) {
     T_EQ(t, status, ACL_EVENT_RECORDED_STATUS_COMPLETE);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_two_streams), T_PLAIN(test_joined_through_another), T_PLAIN(test_unjoined),
-                T_PLAIN(test_kinds_of_events), T_PLAIN(test_two_captures_are_apart),
+/* Streams that are not captured do not join either. */
+static void test_flags_that_do_not_join(rondo_test *t) {
+    static const uint32_t flags[] = {ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE, ACL_STREAM_DEVICE_USE_ONLY};
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t), other = NULL;
+    aclrtEvent fork = acl_event(t);
+    aclmdlRI none = NULL;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        A_OK(t, aclrtCreateStreamWithConfig(&other, 0, flags[i]));
+        acl_begin(t, s);
+        A_OK(t, aclrtRecordEvent(fork, s));
+        A_IS(t, aclrtStreamWaitEvent(other, fork), 107017);
+        T_EQ(t, acl_status(t, other), ACL_MODEL_RI_CAPTURE_STATUS_NONE);
+        A_OK(t, aclrtSynchronizeStream(other));
+        A_IS(t, aclmdlRICaptureEnd(s, &none), 507903);
+    }
+}
+
+RONDO_TEST_MAIN(T_PLAIN(test_two_streams), T_PLAIN(test_flags_that_do_not_join), T_PLAIN(test_joined_through_another),
+                T_PLAIN(test_unjoined), T_PLAIN(test_kinds_of_events), T_PLAIN(test_two_captures_are_apart),
                 T_PLAIN(test_event_of_another_context), T_PLAIN(test_failure_of_another_context),
                 T_PLAIN(test_external_old), T_PLAIN(test_external_new), T_PLAIN(test_a_wait_right_behind_a_launch),
                 T_PLAIN(test_lanes_wait_on_their_own))

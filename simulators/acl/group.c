@@ -121,6 +121,7 @@ static aclError group_update_begin(aclrtStream handle, const void *group_handle)
         return sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the driver is too old for task groups");
     sim_group *group = sim_object_find(group_handle, SIM_GROUP);
     if (!group) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such task group");
+    sim_concern(group->model);
     if (group->model->context != stream->context)
         return sim_fail(ACL_ERROR_RT_MODEL_CONTEXT, "graph %u of the task group is of another context than stream %d",
                         group->model->id, stream->id);

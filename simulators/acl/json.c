@@ -63,7 +63,7 @@ static void json_task(FILE *file, const sim_model *model, const sim_task *task, 
 }
 
 static aclError json_print(const void *handle, const char *path, bool verbose) {
-    const sim_model *model = sim_object_find(handle, SIM_MODEL);
+    const sim_model *model = sim_model_of(handle);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
     FILE *file = path ? fopen(path, "w") : stderr;
     if (!file) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%.256s cannot be written: its folder must exist", path);

@@ -112,6 +112,7 @@ aclError sim_launch_check_device(const void *data, size_t size) {
 static aclError launch_from_device(const void *handle, uint32_t blocks, const void *data, size_t size,
                                    const aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
     sim_function *function = NULL;
+    sim_concern_stream(stream);
     SIM_CHECK(launch_check_null(handle, data, size, cfg));
     SIM_CHECK(launch_check(handle, blocks, cfg, &function));
     SIM_CHECK(sim_launch_check_device(data, size));
@@ -142,6 +143,7 @@ static aclError launch_from_host(const void *handle, uint32_t blocks, aclrtStrea
                                  const aclrtLaunchKernelCfg *cfg, const void *data, size_t size,
                                  const aclrtPlaceHolderInfo *places, size_t count) {
     sim_function *function = NULL;
+    sim_concern_stream(stream);
     SIM_CHECK(launch_check_null(handle, data, size, cfg));
     if (!places && count) return sim_fail(ACL_ERROR_INVALID_PARAM, "placeHolderArray is null");
     SIM_CHECK(launch_check(handle, blocks, cfg, &function));
@@ -171,6 +173,7 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numB
 static aclError launch_from_array(const void *handle, uint32_t blocks, aclrtStream stream,
                                   const aclrtLaunchKernelCfg *cfg, void *const *args) {
     sim_function *function = NULL;
+    sim_concern_stream(stream);
     SIM_CHECK(launch_check_null(handle, args, 1, cfg));
     SIM_CHECK(launch_check(handle, blocks, cfg, &function));
     if (!function->words)

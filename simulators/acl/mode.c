@@ -19,6 +19,16 @@ static int mode_strictest(const sim_context *context, bool mine) {
     return strictest;
 }
 
+/* Of the thread's own captures, in whichever context. */
+static int mode_of_thread(void) {
+    int strictest = MODE_NONE;
+    for (const sim_context *context = sim.contexts; context; context = context->next) {
+        int here = mode_strictest(context, true);
+        if (here < strictest) strictest = here;
+    }
+    return strictest;
+}
+
 bool sim_context_captures(const sim_context *context) { return mode_strictest(context, false) != MODE_NONE; }
 
 static bool mode_allows(int context, int thread, int exchange) {
@@ -30,16 +40,17 @@ static bool mode_allows(int context, int thread, int exchange) {
 
 aclError sim_mode_check(sim_context *context, aclError error, const char *what) {
     static const char *const names[] = {"GLOBAL", "THREAD_LOCAL", "RELAXED", "none"};
-    int strictest = mode_strictest(context, false), mine = mode_strictest(context, true);
+    int strictest = mode_strictest(context, false), mine = mode_of_thread();
     if (mode_allows(strictest, mine, (int)sim_self()->exchange)) return ACL_SUCCESS;
-    (void)sim_fail(
+    sim_illegal(context, error);
+    for (const sim_context *other = sim.contexts; other && sim.settings.strict; other = other->next)
+        for (sim_model *model = other->models; model; model = model->next)
+            if (model->thread == sim_self_number()) sim_invalidate(model, error);
+    return sim_fail(
         error,
         "%s is unsafe while something captures: strictest capture of the context %s, of this thread %s; this "
         "thread's own mode %s (aclmdlRICaptureThreadExchangeMode)",
         what, names[strictest], names[mine], names[sim_self()->exchange]);
-    for (sim_model *model = context->models; model; model = model->next)
-        if (mode_captures(model)) (void)sim_illegal(model, error);
-    return error;
 }
 
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode) {

@@ -103,6 +103,29 @@ static void test_two_captures(rondo_test *t) {
     }
 }
 
+/* What a thread captures counts in each context, where something is captured there at all. */
+static void test_a_capture_in_another_context(rondo_test *t) {
+    A_OPEN(t);
+    aclrtContext first = NULL, second = NULL;
+    aclrtStream one = acl_stream(t);
+    aclmdlRI model = NULL;
+    A_OK(t, aclrtGetCurrentContext(&first));
+    for (int strict = 0; strict <= 1; strict++) {
+        T_EQ(t, acl_control(t)->set("STRICT", strict), 0);
+        A_OK(t, aclmdlRICaptureBegin(one, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+        A_OK(t, aclrtCreateContext(&second, 0));
+        aclrtStream two = acl_stream(t);
+        void *memory = acl_memory(t, 8);
+        A_OK(t, aclrtMemset(memory, 8, 0, 8));
+        acl_begin(t, two);
+        A_IS(t, aclrtMemset(memory, 8, 0, 8), 107030);
+        A_IS(t, aclmdlRICaptureEnd(two, &model), strict ? 507903 : 0);
+        A_OK(t, aclrtDestroyContext(second));
+        A_OK(t, aclrtSetCurrentContext(first));
+        A_IS(t, aclmdlRICaptureEnd(one, &model), strict ? 507903 : 0);
+    }
+}
+
 static void test_exchange(rondo_test *t) {
     A_OPEN(t);
     aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
@@ -122,4 +145,5 @@ static void test_exchange(rondo_test *t) {
     T_EQ(t, mode, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL); /* a capture does not change it */
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_table), T_PLAIN(test_two_captures), T_PLAIN(test_exchange))
+RONDO_TEST_MAIN(T_PLAIN(test_table), T_PLAIN(test_two_captures), T_PLAIN(test_a_capture_in_another_context),
+                T_PLAIN(test_exchange))

@@ -22,6 +22,12 @@ aclError sim_model_make(sim_context *context, sim_model **out_model) {
     return ACL_SUCCESS;
 }
 
+sim_model *sim_model_of(const void *handle) {
+    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    sim_concern(model);
+    return model;
+}
+
 static void model_free_parts(sim_model *model) {
     for (size_t i = 0; i < model->task_count; i++) sim_task_free(model->tasks[i]);
     for (size_t i = 0; i < model->lane_count; i++) {
@@ -386,7 +392,7 @@ void sim_model_run_done(sim_model *model) {
 
 static aclError model_executable(const void *handle, sim_model **out_model) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
-    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    sim_model *model = sim_model_of(handle);
     if (!model) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such graph");
     if (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED || model->unfinished)
         return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);
@@ -450,7 +456,7 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 
 static aclError model_destroy(const void *handle) {
     if (!handle) return sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null");
-    sim_model *model = sim_object_find(handle, SIM_MODEL);
+    sim_model *model = sim_model_of(handle);
     if (!model) return ACL_SUCCESS;
     if (!model->built && (model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED))
         return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);

@@ -206,6 +206,11 @@ typedef struct sim_thread {
     aclmdlRICaptureMode exchange;
     aclError last;
     int call;
+    uint32_t about_count;
+    struct sim_about {
+        sim_model *model;
+        uint64_t number;
+    } about[2]; /* captures that the call is about: of its stream, its event, its graph */
     sim_farewell *farewells;
     char *text;  /* newest first */
     char *given; /* what was handed out last */
@@ -215,7 +220,8 @@ uint64_t sim_self_number(void);
 
 void sim_lock(void);
 void sim_unlock(void);
-/* Unlocks, calls what waited for that, and gives the error back. */
+/* Unlocks, calls what waited for that, and gives the error back. With the strict switch an error breaks the captures that
+ * the call is about. */
 aclError sim_leave(aclError error);
 /* At the end of what the thread has to call, for the next sim_leave or sim_farewells_say. With the lock. */
 void sim_farewell_add(sim_farewell *farewell);
@@ -510,10 +516,20 @@ aclError sim_callback_deliver(const sim_stream *stream, const sim_task *task, ch
 
 /* What an unsafe call gets: 0, or `error` (107030 or 107041). */
 aclError sim_mode_check(sim_context *context, aclError error, const char *what);
-/* An illegal call in a capture: with the strict switch it is invalidated. Gives the error back. */
-aclError sim_illegal(sim_model *model, aclError error);
+/* The call is about that capture, if it is one: sim_leave breaks it, where the call is refused and the strict switch is on.
+ * What looks up a handle says so. */
+void sim_concern(sim_model *model);
+void sim_concern_stream(const void *handle);
+/* At the end of a call. */
+void sim_refused(aclError error);
+/* A call that all captures of the context stand against: with the strict switch they are broken. */
+void sim_illegal(const sim_context *context, aclError error);
 /* The capture is broken, whatever the switch. */
 void sim_invalidate(sim_model *model, aclError error);
+/* 107027, where a stream of the context is captured. */
+aclError sim_context_not_captured(const sim_context *context, const char *what);
+/* 107017, where streams with its flags are not captured. */
+aclError sim_capture_check_flags(const sim_stream *stream);
 bool sim_context_captures(const sim_context *context);
 
 enum {
@@ -599,6 +615,8 @@ static inline bool sim_stopped(const sim_stop *stop) {
 /* What a run that is stopped answers. */
 aclError sim_stop_told(char *text);
 
+/* Null: there is no such graph. */
+sim_model *sim_model_of(const void *handle);
 aclError sim_model_make(sim_context *context, sim_model **out_model);
 /* Ends its captures and frees it. */
 void sim_model_free(sim_model *model);

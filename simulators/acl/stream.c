@@ -52,9 +52,11 @@ aclError sim_stream_of(aclrtStream handle, sim_stream **out_stream) {
     sim_context *context = NULL;
     SIM_CHECK(sim_current(&context));
     sim_stream *stream = handle ? sim_object_find(handle, SIM_STREAM) : context->default_stream;
-    if (!stream && sim_object_find(handle, SIM_LANE))
-        return sim_fail(ACL_ERROR_RT_STREAM_MODEL, "the stream belongs to a captured graph: it takes no work");
+    const sim_lane *lane = stream ? NULL : sim_object_find(handle, SIM_LANE);
+    if (lane) sim_concern(lane->model);
+    if (lane) return sim_fail(ACL_ERROR_RT_STREAM_MODEL, "the stream belongs to a captured graph: it takes no work");
     if (!stream) return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "there is no such stream");
+    sim_concern(stream->model);
     if (stream->context != context)
         return sim_fail(ACL_ERROR_RT_STREAM_CONTEXT, "stream %d is of another context than the current one",
                         stream->id);
@@ -68,8 +70,7 @@ aclError sim_stream_not_captured(sim_stream *stream, const char *what) {
         return sim_fail(ACL_ERROR_RT_STREAM_MODEL,
                         "stream %d is bound to graph %u: %s is not allowed (aclmdlRIUnbindStream)", stream->id,
                         stream->model->id, what);
-    return sim_illegal(stream->model, sim_fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %d is captured: %s is not allowed",
-                                               stream->id, what));
+    return sim_fail(ACL_ERROR_RT_STREAM_CAPTURED, "stream %d is captured: %s is not allowed", stream->id, what);
 }
 
 static aclError stream_create(aclrtStream *out, uint32_t priority, uint32_t flags) {
