@@ -84,6 +84,8 @@ struct conf {
 _Noreturn void conf_fail(conf *t, const char *file, int line, const char *format, ...) RONDO_PRINTF(4, 5);
 /* The device lacks what the test is about, and has said so in the way the contract asks for. */
 _Noreturn void conf_skip(conf *t, const char *format, ...) RONDO_PRINTF(2, 3);
+/* Skips, by the device's own limits, what was out of range while it cannot give 64 streams and events more. */
+void conf_want_room(conf *t, rondo_code code, const char *text);
 void conf_want_ok(conf *t, rondo_status status, const char *what, const char *file, int line);
 void conf_want_code(conf *t, rondo_status status, rondo_code code, const char *what, const char *file, int line);
 /* As want_code, and the message or a note holds `text`. */

@@ -196,6 +196,9 @@ static void failure_abort_races(conf *t) {
         WANT(t, !work[0].wrong && !work[1].wrong, "an abort in the middle of recording gave a wrong code");
         conf_sync(t, stream);
         failure_want_clean(t, graph, stream, "an abort in the middle of recording");
+        conf_drop(t, graph);
+        conf_drop(t, memory);
+        conf_drop(t, stream);
     }
 }
 

@@ -153,17 +153,18 @@ static void kernel_words(conf *t) {
         for (uint32_t i = 0; i + 1u < counts[k]; ++i) arguments[i] = (rondo_argument)CONF_VALUE(1000 + i);
         arguments[counts[k] - 1u] = (rondo_argument)CONF_WRITE(out, 64 * 8);
         for (int round = 0; round < (graphs ? 2 : 1); ++round) {
+            rondo_graph *graph = round ? conf_graph(t) : NULL;
             conf_fill(t, stream, out, 64, 0);
-            if (round == 0) {
+            if (!graph) {
                 WANT_OK(t, conf_launch(stream, kernel, "wide", arguments, counts[k]));
             } else {
-                rondo_graph *graph = conf_graph(t);
                 conf_begin(t, graph, stream);
                 WANT_OK(t, conf_launch(stream, kernel, "wide", arguments, counts[k]));
                 conf_end(t, graph, stream);
                 conf_replay(t, graph, stream);
             }
             conf_download(t, stream, got, out, 64 * 8);
+            if (graph) conf_drop(t, graph);
             for (uint32_t i = 0; i < 64; ++i) {
                 uint64_t want = i + 1u < counts[k] ? (uint64_t)(1000 + i) * (i + 1u) : 0;
                 WANT(t, got[i] == want, "%s call of %u words: %llu instead of %llu for word %u",

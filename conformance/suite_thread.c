@@ -118,6 +118,7 @@ static void thread_run(conf *t, void *(*function)(void *), int rounds) {
     }
     conf_threads(t, THREADS, function, workers, sizeof *workers);
     for (int i = 0; i < THREADS; ++i) {
+        conf_want_room(t, workers[i].code, "a thread got 'out of range'");
         WANT(t, !workers[i].code, "thread %d got '%s'", i, rondo_code_name(workers[i].code));
         WANT(t, !workers[i].wrong, "thread %d saw %llu wrong numbers", i, (unsigned long long)workers[i].wrong);
     }

@@ -34,6 +34,7 @@
     X(pointer)                  \
     X(failure)                  \
     X(limits)                   \
+    X(ids)                      \
     X(capture)                  \
     X(taskgroup)                \
     X(external)                 \
@@ -200,6 +201,7 @@ struct rondo__ascend_device {
     atomic_bool abandoned;                  /* a capture that could not be ended still has streams and events */
     rondo__ascend_graph *captures;          /* going on */
     uint64_t capture_ids;
+    atomic_uint events_aside;  /* driver's events that have no id yet */
     void *image, *run, *check; /* binary and functions of host kernels; null: none */
     atomic_uint_least64_t counts[RONDO__ASCEND_COUNT_OF];
 };
@@ -249,6 +251,7 @@ typedef struct rondo__ascend_event {
      * recorded them before: graphs get one of their own, which is the one of outside from then on. Null: no graph has it. */
     void *outside;
     bool recorded, moved; /* outside of captures; and `outside` has that record */
+    bool has_id, outside_has_id;
 } rondo__ascend_event;
 
 /* A native stream that stops at failures, where those can be had. */
@@ -258,6 +261,12 @@ void rondo__ascend_stream_probe(rondo__ascend_device *device);
 /* False: nobody knows. */
 bool rondo__ascend_streams_left(rondo__ascend_device *device, uint32_t *out_left);
 RONDO_MUST_USE rondo_status rondo__ascend_stream_ran(rondo__ascend_stream *stream, rondo__ascend_fate *fate);
+/* A driver's event, with an id set aside for it: OUT_OF_RANGE where none is left. It is given back in `shut`, or taken by the
+ * first record outside of captures, which `mark` is. */
+RONDO_MUST_USE rondo_status rondo__ascend_event_open(rondo__ascend_device *device, void **out_native);
+int rondo__ascend_event_shut(rondo__ascend_device *device, void *native, bool has_id);
+RONDO_MUST_USE rondo_status rondo__ascend_event_mark(rondo__ascend_device *device, void *native, void *stream,
+                                                     bool *has_id);
 rondo_status rondo__ascend_event_create(void *device, void **out_event);
 void rondo__ascend_event_destroy(void *device, void *event);
 rondo_status rondo__ascend_event_record(void *event, void *stream);
@@ -301,6 +310,7 @@ struct rondo__ascend_graph {
     rondo__ascend_host_call *host_calls;
     rondo__ascend_outside *outside;
     void *update_stream, *update_event;
+    bool update_has_id;
     bool updated; /* the next run waits for the event */
 };
 

@@ -182,6 +182,40 @@ static void test_e14_streams_are_counted_first(rondo_test *t) {
     T_EQ(t, b.control->count("aclrtCreateStreamWithConfig"), 0);
 }
 
+/* The same of events, whose ids the driver gives out at their first records: one that would get none is not made, and a graph
+ * whose end could not be marked is refused before it runs. */
+static void test_events_are_counted_first(rondo_test *t) {
+    enum { MORE = 3 };
+    bed b;
+    vendor v;
+    uint32_t left = 0;
+    int (*ask)(uint32_t *) = NULL;
+    rondo_event *events[MORE] = {NULL}, *one_more = NULL;
+    bed_open(t, NULL, &b);
+    vendor_open(t, &v);
+    vendor_find(t, &v, "aclrtGetEventAvailNum", &ask);
+    rondo_graph *graph = open_graph(t, &b);
+    T_EQ(t, ask(&left), 0);
+    T_EQ(t, b.control->set("EVENTS", 65536 - (int64_t)left + MORE), 0);
+    for (int i = 0; i < MORE; i++) T_OK(t, rondo_event_create(b.device, &events[i]));
+    for (int recorded = 0; recorded <= MORE; recorded++) {
+        b.control->clear_counts();
+        T_FAILS(t, rondo_event_create(b.device, &one_more), OUT_OF_RANGE, "no event is left");
+        T_EQ(t, b.control->count("aclrtCreateEventExWithFlag"), 0);
+        if (recorded < MORE) T_OK(t, rondo_event_record(events[recorded], b.stream));
+    }
+    T_FAILS(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL), OUT_OF_RANGE,
+            "no event is left");
+    T_OK(t, rondo_stream_synchronize(b.stream));
+    rondo_event_release(events[0]);
+    T_OK(t, rondo_graph_capture_begin(graph, b.stream, no_pool, RONDO_CAPTURE_MODE_GLOBAL));
+    T_OK(t, iota(&b, b.stream, b.a, 5));
+    T_OK(t, rondo_graph_capture_end(graph, b.stream));
+    T_OK(t, rondo_graph_replay(graph, b.stream));
+    want(t, &b, b.a, 5);
+    for (int i = 1; i < MORE; i++) rondo_event_release(events[i]);
+}
+
 /* E16: a graph is replayed while another one is captured; it becomes nodes of it. */
 static void test_e16_a_replay_inside_a_capture(rondo_test *t) {
     bed b;
@@ -701,11 +735,12 @@ RONDO_TEST_MAIN(T(test_no_library), T(test_wrong_library), T(test_codes), T(test
                 T_PLAIN(test_without_updates), T(test_settings),
                 T_PLAIN(test_a_refused_capture_is_replayed_by_the_list), T_PLAIN(test_updates_go_without_task_groups),
                 T_PLAIN(test_e10_updates), T_PLAIN(test_e12_a_thousand_steps),
-                T_PLAIN(test_e14_streams_are_counted_first), T(test_e16_a_replay_inside_a_capture),
-                T(test_failures_by_name), T_PLAIN(test_the_drivers_words), T_PLAIN(test_a_threads_context_is_its_own),
-                T(test_forks), T(test_a_wrapped_stream_is_captured_by_the_driver),
-                T_PLAIN(test_a_wrapped_streams_capture_fails), T_PLAIN(test_events_of_outside_are_in_the_graph),
-                T_PLAIN(test_older_firmware_has_no_events_of_outside), T_PLAIN(test_records_of_outside_are_refused),
-                T_PLAIN(test_a_library_without_events_of_outside), T_PLAIN(test_what_is_not_used_is_told),
-                T_PLAIN(test_an_event_of_outside_twice), T_PLAIN(test_an_event_of_both_uses),
-                T_PLAIN(test_events_of_outside_on_wrapped_streams), T(test_keep_graph_has_no_effect_there))
+                T_PLAIN(test_e14_streams_are_counted_first), T_PLAIN(test_events_are_counted_first),
+                T(test_e16_a_replay_inside_a_capture), T(test_failures_by_name), T_PLAIN(test_the_drivers_words),
+                T_PLAIN(test_a_threads_context_is_its_own), T(test_forks),
+                T(test_a_wrapped_stream_is_captured_by_the_driver), T_PLAIN(test_a_wrapped_streams_capture_fails),
+                T_PLAIN(test_events_of_outside_are_in_the_graph), T_PLAIN(test_older_firmware_has_no_events_of_outside),
+                T_PLAIN(test_records_of_outside_are_refused), T_PLAIN(test_a_library_without_events_of_outside),
+                T_PLAIN(test_what_is_not_used_is_told), T_PLAIN(test_an_event_of_outside_twice),
+                T_PLAIN(test_an_event_of_both_uses), T_PLAIN(test_events_of_outside_on_wrapped_streams),
+                T(test_keep_graph_has_no_effect_there))

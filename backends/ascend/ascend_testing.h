@@ -62,6 +62,7 @@ static inline const aclsim_control *control_of(rondo_test *t) {
 static inline void settings_back(void *pointer) {
     const aclsim_control *control = pointer;
     (void)control->set("STREAMS", 1984);
+    (void)control->set("EVENTS", 65536);
     (void)control->set("TASK_UPDATE", 1);
     (void)control->set("SOFTWARE_SQ", 1);
     (void)control->set("DELAY", 0);
@@ -72,6 +73,7 @@ static inline void settings_back(void *pointer) {
     (void)control->fail("aclmdlRICaptureThreadExchangeMode", 0, 0);
     (void)control->fail("aclrtLaunchKernelWithHostArgs", 0, 0);
     (void)control->fail("aclrtRecordEventWithFlag", 0, 0);
+    (void)control->fail("aclrtRecordEvent", 0, 0);
 }
 
 typedef struct bed {

@@ -17,6 +17,7 @@ static const feature_about features[RONDO__ASCEND_FEATURE_COUNT] = {
     [RONDO__ASCEND_GROUP_pointer] = {"checks of a copy's direction", NULL},
     [RONDO__ASCEND_GROUP_failure] = {"streams that stop at a failure", NULL},
     [RONDO__ASCEND_GROUP_limits] = {"count of what is left of streams", NULL},
+    [RONDO__ASCEND_GROUP_ids] = {"count of what is left of events", NULL},
     [RONDO__ASCEND_GROUP_capture] = {"graphs of its own", NULL},
     [RONDO__ASCEND_GROUP_taskgroup] = {"updates of captured kernels", NULL},
     [RONDO__ASCEND_GROUP_external] = {"events outside of graphs in its own", NULL},

@@ -15,7 +15,7 @@ static const struct {
                    {RONDO_CAPTURE_MODE_GLOBAL, 0},
                    {RONDO_CAPTURE_MODE_THREAD_LOCAL, 1},
                    {RONDO_CAPTURE_MODE_RELAXED, 2}};
-enum { GRAPH_MODES = sizeof graph_modes / sizeof graph_modes[0], GRAPH_SYNC = 1 };
+enum { GRAPH_MODES = sizeof graph_modes / sizeof graph_modes[0] };
 
 rondo_status rondo__ascend_mode(const rondo_host_api *host, rondo_capture_mode mode, int *out_mode) {
     for (int i = 0; i < GRAPH_MODES; i++) {
@@ -370,8 +370,7 @@ static rondo_status graph_update_stream(rondo__ascend_graph *graph) {
     rondo_status status = RONDO_OK;
     if (!graph->update_stream)
         status = RONDO__ASCEND_CALL(library, aclrtCreateStreamWithConfig, &graph->update_stream, 0, 0);
-    if (!status && !graph->update_event)
-        status = RONDO__ASCEND_CALL(library, aclrtCreateEventExWithFlag, &graph->update_event, GRAPH_SYNC);
+    if (!status && !graph->update_event) status = rondo__ascend_event_open(graph->device, &graph->update_event);
     return status;
 }
 
@@ -396,7 +395,7 @@ static rondo_status graph_update_at(rondo__ascend_graph *graph, rondo__ascend_no
     memcpy(node->words, words, node->count * sizeof *words);
     rondo__ascend_count(device, RONDO__ASCEND_COUNT_UPDATES);
     graph->updated = true;
-    return RONDO__ASCEND_CALL(device->library, aclrtRecordEvent, graph->update_event, graph->update_stream);
+    return rondo__ascend_event_mark(device, graph->update_event, graph->update_stream, &graph->update_has_id);
 }
 
 static rondo_status graph_update(void *executable, uint64_t index, const rondo_argument *arguments,
@@ -436,7 +435,7 @@ static void graph_destroy(void *self, void *handle, void *executable) {
         (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyStream, graph->update_stream);
     }
     if (!status && graph->update_event)
-        (void)RONDO__ASCEND_TRY(device->library, aclrtDestroyEvent, graph->update_event);
+        (void)rondo__ascend_event_shut(device, graph->update_event, graph->update_has_id);
     if (!status) status = RONDO__ASCEND_CALL(device->library, aclmdlRIDestroy, graph->native);
     if (status)
         device->host->log(device->host->host, RONDO_LOG_WARNING, "ascend: a captured graph could not be destroyed");

@@ -6,7 +6,7 @@
 
 #include "ascend.h"
 
-enum { OUTSIDE_SYNC = 1, OUTSIDE_EXTERNAL = 1 };
+enum { OUTSIDE_EXTERNAL = 1 };
 
 static const char *outside_verb(bool wait) { return wait ? "waits for" : "records"; }
 
@@ -52,8 +52,7 @@ static rondo_status outside_capture(rondo__ascend_event *event, rondo__ascend_st
     const rondo__ascend_api *api = &device->library->api;
     rondo__ascend_outside *note = NULL;
     rondo_status status = outside_check_stream(stream, event, wait);
-    if (!status && !event->outside)
-        status = RONDO__ASCEND_CALL(device->library, aclrtCreateEventExWithFlag, &event->outside, OUTSIDE_SYNC);
+    if (!status && !event->outside) status = rondo__ascend_event_open(device, &event->outside);
     if (!status) status = outside_note(stream->capture, event, wait, &note);
     if (!status) status = rondo__ascend_graph_other(stream);
     if (status) return status;

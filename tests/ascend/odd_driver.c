@@ -18,6 +18,7 @@
     X(aclrtPointerGetAttributes, (const void *p, aclrtPtrAttributes *about), (p, about))            \
     X(aclrtSetStreamFailureMode, (aclrtStream s, uint64_t mode), (s, mode))                         \
     X(aclrtGetStreamAvailableNum, (uint32_t * count), (count))                                      \
+    X(aclrtGetEventAvailNum, (uint32_t * count), (count))                                           \
     X(aclrtLaunchHostFunc, (aclrtStream s, aclrtHostFunc f, void *user), (s, f, user))              \
     X(aclrtBinaryLoadFromData,                                                                      \
       (const void *data, size_t size, const aclrtBinaryLoadOptions *options, aclrtBinHandle *b),    \
