@@ -24,15 +24,29 @@ thread_local uint64_t t_context = 0;
 std::atomic<uint64_t> g_generation{0};
 thread_local uint64_t t_generation = 0;
 
-RONDO_HOT uint64_t own_context() {
-  uint64_t generation = g_generation.load(std::memory_order_relaxed);
-  if (t_context && t_generation == generation) return t_context;
-  t_context = g_next_context.fetch_add(1);
-  t_generation = generation;
-  PyObject* number = PyLong_FromUnsignedLongLong(t_context);
+// Of a thread of the autograd engine whose task's caller has none.
+thread_local uint64_t t_worker_context = 0;
+
+bool is_of_this_process() { return t_generation == g_generation.load(std::memory_order_relaxed); }
+
+uint64_t make_context(uint64_t* context) {
+  if (!is_of_this_process()) t_context = t_worker_context = 0;
+  t_generation = g_generation.load(std::memory_order_relaxed);
+  if (*context) return *context;
+  *context = g_next_context.fetch_add(1);
+  PyObject* number = PyLong_FromUnsignedLongLong(*context);
   if (!number) throw python_error();
   at::impl::ThreadLocalPythonObjects::set(kContext, std::make_shared<c10::SafePyObject>(number, getPyInterpreter()));
-  return t_context;
+  return *context;
+}
+
+[[gnu::noinline]] uint64_t find_context() {
+  if (torch::autograd::get_current_graph_task_id() == -1) return make_context(&t_context);
+  if (!at::impl::ThreadLocalPythonObjects::contains(kContext)) return make_context(&t_worker_context);
+  const auto& of_caller = at::impl::ThreadLocalPythonObjects::get(kContext);
+  unsigned long long context = PyLong_AsUnsignedLongLong(of_caller->ptr(getPyInterpreter()));
+  if (PyErr_Occurred()) throw python_error();
+  return context;
 }
 
 // Under the interpreter's lock.
@@ -54,12 +68,9 @@ Lines& lines() {
 }  // namespace
 
 RONDO_HOT uint64_t current_context() {
-  if (torch::autograd::get_current_graph_task_id() == -1) return own_context();
-  if (!at::impl::ThreadLocalPythonObjects::contains(kContext)) return own_context();
-  const auto& of_caller = at::impl::ThreadLocalPythonObjects::get(kContext);
-  unsigned long long context = PyLong_AsUnsignedLongLong(of_caller->ptr(getPyInterpreter()));
-  if (PyErr_Occurred()) throw python_error();
-  return context;
+  // A backward in the caller's own thread is the caller's, too; a thread of the engine's has no context of its own.
+  if (t_context && is_of_this_process()) return t_context;
+  return find_context();
 }
 
 Manager::Manager(c10::Device of, PyObject* given_adapter, uint64_t user, const TreeChoices& given)
