@@ -3,8 +3,6 @@
  * Captures: what reaches the stream becomes a task of a graph instead of running. Begin, end, and what is said of it. */
 #include "sim.h"
 
-#define CAPTURE_UNSUPPORTED (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)
-
 void sim_invalidate(sim_model *model, aclError error) {
     if (model->status != SIM_STATUS_CAPTURING || model->built) return;
     model->status = SIM_STATUS_INVALIDATED;
@@ -49,7 +47,7 @@ aclError sim_context_not_captured(const sim_context *context, const char *what) 
 }
 
 aclError sim_capture_check_flags(const sim_stream *stream) {
-    if (!(stream->flags & CAPTURE_UNSUPPORTED)) return ACL_SUCCESS;
+    if (!(stream->flags & SIM_STREAM_APART)) return ACL_SUCCESS;
     return sim_fail(ACL_ERROR_RT_INVALID_HANDLE, "stream %d has flags 0x%x: such streams are not captured", stream->id,
                     stream->flags);
 }
@@ -211,7 +209,9 @@ aclError aclmdlRICaptureEnd(aclrtStream handle, aclmdlRI *modelRI) {
     }
     sim_lock();
     if (modelRI) *modelRI = NULL;
-    sim_stream *stream = NULL;
+    sim_stream *stream = sim_object_find(handle, SIM_STREAM);
+    if (!modelRI && (!stream || !stream->model || !stream->model->parent)) /* a part may do without */
+        return sim_leave(sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null"));
     aclError error = sim_stream_of(handle, &stream);
     if (error) return sim_leave(error);
     sim_model *model = stream->model;
@@ -221,6 +221,5 @@ aclError aclmdlRICaptureEnd(aclrtStream handle, aclmdlRI *modelRI) {
         return sim_leave(sim_fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,
                                   "stream %d joined the capture: it ends on stream %d, and goes on", stream->id,
                                   model->origin->id));
-    if (!modelRI && !model->parent) return sim_leave(sim_fail(ACL_ERROR_INVALID_PARAM, "modelRI is null"));
     return sim_leave(capture_finish(model, modelRI));
 }

@@ -66,6 +66,8 @@ static aclError reset_default(bed *b) { return aclrtResetEvent(b->event, NULL); 
 static aclError pageable(bed *b) {
     return aclrtMemcpyAsync(b->cell, 8, b->pageable, 8, ACL_MEMCPY_HOST_TO_DEVICE, b->captured);
 }
+static aclError reset_captured(bed *b) { return aclrtResetEvent(b->event, b->other); }
+static aclError free_and_synchronize(bed *b) { return aclrtFreeWithDevSync(b->cell); }
 static aclError abort_stream(bed *b) { return aclrtStreamAbort(b->captured); }
 static aclError callback(bed *b) {
     return aclrtLaunchCallback((aclrtCallback)free, NULL, ACL_CALLBACK_NO_BLOCK, b->captured);
@@ -143,6 +145,8 @@ static const struct {
             {"record on the default stream", record_default, 107031},
             {"wait on the default stream", wait_default, 107031},
             {"reset on the default stream", reset_default, 107031},
+            {"reset on another stream", reset_captured, 107000},
+            {"aclrtFreeWithDevSync", free_and_synchronize, 107027},
             {"pageable copy", pageable, 107000},
             {"aclmdlRIDestroy of the graph", graph_destroy, 107026},
             {"aclmdlRIExecuteAsync of the graph", graph_execute, 107026},

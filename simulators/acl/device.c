@@ -189,6 +189,10 @@ aclError sim_context_wait(sim_context *context, int32_t timeout, bool tell) {
     sim_stream *stream = error ? NULL : sim_stream_after(context, 0);
     while (stream) {
         uint64_t at = stream->object.number;
+        if (stream->flags & SIM_STREAM_APART) {
+            stream = sim_stream_after(context, at);
+            continue;
+        }
         sim_stream_hold(stream);
         bool late = sim_stream_idle(stream, timeout > 0 ? &deadline : NULL) == SIM_LATE;
         aclError failure =

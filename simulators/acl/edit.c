@@ -131,9 +131,16 @@ static aclError edit_open(const sim_task *task, sim_model **out_model) {
     if (model->pending || model->status == SIM_STATUS_CAPTURING || model->status == SIM_STATUS_INVALIDATED)
         return sim_fail(ACL_ERROR_RT_MODEL_UPDATE_FAILED, "graph %u %s", model->id,
                         model->pending ? "runs" : "is being captured");
-    model->status = SIM_STATUS_UPDATING;
     *out_model = model;
     return ACL_SUCCESS;
+}
+
+/* One that failed is over with the next that succeeds, of that task. */
+static void edit_done(sim_model *model, sim_task *task, aclError error) {
+    task->faulty = error != ACL_SUCCESS;
+    model->status = SIM_STATUS_UPDATING;
+    for (size_t i = 0; i < model->task_count; i++)
+        if (model->tasks[i]->faulty) model->status = SIM_STATUS_FAULT;
 }
 
 static aclError edit_kernel(sim_task *task, const aclmdlRIKernelTaskParams *params) {
@@ -181,7 +188,8 @@ aclError aclmdlRITaskSetParams(aclmdlRITask handle, aclmdlRITaskParams *params) 
     if (!error) error = edit_open(task, &model);
     if (!error) {
         error = edit_set(task, params);
-        if (error) model->status = SIM_STATUS_FAULT;
+        if (!error) task->disabled = false; /* it is there again */
+        edit_done(model, task, error);
     }
     return sim_leave(error);
 }
@@ -196,7 +204,10 @@ aclError aclmdlRITaskDisable(aclmdlRITask handle) {
         error = sim_fail(ACL_ERROR_RT_PARAM_INVALID, "kernels, value writes and value waits can be left out, no %s",
                          sim_kind_name(task->kind));
     if (!error) error = edit_open(task, &model);
-    if (!error) task->disabled = true;
+    if (!error) {
+        task->disabled = true;
+        edit_done(model, task, ACL_SUCCESS);
+    }
     return sim_leave(error);
 }
 

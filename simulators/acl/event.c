@@ -189,8 +189,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
     SIM_BEGIN(aclrtRecordEventWithFlag);
     if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
-    if (flag > ACL_EVENT_RECORD_EXTERNAL)
-        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of a record", flag);
+    if (flag > ACL_EVENT_RECORD_EXTERNAL) return sim_fail(ACL_ERROR_INVALID_PARAM, "%u is no flag of a record", flag);
     sim_lock();
     return sim_leave(event_record(event, stream, flag == ACL_EVENT_RECORD_EXTERNAL));
 }
@@ -235,9 +234,9 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
     SIM_BEGIN(aclrtStreamWaitEventWithFlag);
     if (!event) return sim_fail(ACL_ERROR_INVALID_PARAM, "event is null");
-    if (flag > ACL_EVENT_WAIT_EXTERNAL) return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%u is no flag of a wait", flag);
+    if (flag > ACL_EVENT_WAIT_EXTERNAL) return sim_fail(ACL_ERROR_INVALID_PARAM, "%u is no flag of a wait", flag);
     if (flag == ACL_EVENT_WAIT_EXTERNAL && timeout)
-        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "a wait for an event outside of the graph has no timeout");
+        return sim_fail(ACL_ERROR_INVALID_PARAM, "a wait for an event outside of the graph has no timeout");
     sim_lock();
     return sim_leave(event_wait(stream, event, (int64_t)timeout * 1000, flag == ACL_EVENT_WAIT_EXTERNAL));
 }
@@ -295,14 +294,35 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent handle, aclrtEventWaitStatus *stat
     return sim_leave(error);
 }
 
+/* Whether some other stream is yet to record it, itself or by a graph: each record raises a flag. */
+static bool event_raised_elsewhere(const sim_event *event, uint64_t number) {
+    for (const sim_context *context = sim.contexts; context; context = context->next)
+        for (const sim_stream *stream = context->streams; stream; stream = stream->next)
+            for (const sim_task *task = stream->first; task && stream->object.number != number; task = task->next) {
+                if (task->kind == SIM_RECORD && task->as.event.event == event) return true;
+                for (size_t i = 0; task->kind == SIM_RUN && i < task->as.run.model->work_count; i++) {
+                    const sim_task *inside = task->as.run.model->work[i];
+                    if (inside->kind == SIM_RECORD && inside->as.event.event == event) return true;
+                }
+            }
+    return false;
+}
+
+/* What is to be waited for comes behind the function that the thread is in. */
+static bool event_behind(const sim_event *event) {
+    const sim_record *mark = event->latest;
+    uint64_t inside = sim_self()->inside;
+    if (!inside || !mark || mark->done || mark->stream != inside || sim_event_reached(event, mark)) return false;
+    return event->kind != SIM_EVENT_FLAG || !event_raised_elsewhere(event, inside);
+}
+
 static aclError event_synchronize(aclrtEvent handle, int32_t timeout) {
     sim_event *event = NULL;
     struct timespec deadline;
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(event_ask(handle, &event));
     sim_record *mark = event->latest;
-    bool behind = mark && sim_self()->inside && mark->stream == sim_self()->inside && event->kind != SIM_EVENT_FLAG;
-    if (behind && !sim_event_reached(event, mark))
+    if (event_behind(event))
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "the event is recorded behind the function that makes this call: "
                                                     "waiting for it would never end");
     if (timeout > 0) sim_deadline(timeout, &deadline);

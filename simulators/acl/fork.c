@@ -132,7 +132,9 @@ aclError sim_fork_wait(sim_event *event, sim_stream *stream, bool external) {
 }
 
 aclError sim_fork_reset(sim_event *event, sim_stream *stream) {
-    if (!stream->model) return fork_implicit("resetting");
+    if (stream->is_default) return fork_implicit("resetting");
+    if (!stream->model)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "only an event made by aclrtCreateEventWithFlag can be reset");
     sim_task *task = NULL;
     if (fork_is_old_external(event)) return fork_task(stream->model, stream, SIM_RESET, event, &task);
     return fork_broken(stream->model,

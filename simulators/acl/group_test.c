@@ -385,6 +385,29 @@ static void test_a_record_that_fails_outside(rondo_test *t) {
     A_IS(t, aclmdlRICaptureEnd(s, &none), 107025);
 }
 
+/* Setting a task that is left out takes it in again; an edit that failed is over only with one of that task. */
+static void test_edit_after_an_edit(rondo_test *t) {
+    A_OPEN(t);
+    bed b = bed_open(t);
+    aclmdlRITask last = task_at(t, b.model, 3), second = task_at(t, b.model, 1);
+    aclmdlRITaskParams params;
+    A_OK(t, aclmdlRITaskGetParams(last, &params));
+    A_OK(t, aclmdlRITaskDisable(last));
+    A_OK(t, aclmdlRIUpdate(b.model));
+    T_EQ(t, bed_run(t, &b), 12);
+    A_OK(t, aclmdlRITaskSetParams(last, &params));
+    A_OK(t, aclmdlRIUpdate(b.model));
+    T_EQ(t, bed_run(t, &b), 112);
+    params.kernelTaskParams.numBlocks = 0;
+    A_IS(t, aclmdlRITaskSetParams(last, &params), 107000);
+    A_OK(t, aclmdlRITaskDisable(second));
+    A_IS(t, aclmdlRIUpdate(b.model), 107040);
+    A_IS(t, aclmdlRIExecuteAsync(b.model, b.s), 507011);
+    A_OK(t, aclmdlRITaskDisable(last));
+    A_OK(t, aclmdlRIUpdate(b.model));
+    T_EQ(t, bed_run(t, &b), 11);
+}
+
 static void test_edit_values(rondo_test *t) {
     A_OPEN(t);
     bed b = bed_open(t);
@@ -407,4 +430,4 @@ RONDO_TEST_MAIN(T_PLAIN(test_update), T_PLAIN(test_e12_update_and_replay_keep_th
                 T_PLAIN(test_a_record_that_fails_outside), T_PLAIN(test_refusals_while_capturing),
                 T_PLAIN(test_refusals_while_updating), T_PLAIN(test_update_of_a_graph_that_went), T_PLAIN(test_edit),
                 T_PLAIN(test_edit_refusals), T_PLAIN(test_edit_values), T_PLAIN(test_edit_places),
-                T_PLAIN(test_edit_flag))
+                T_PLAIN(test_edit_flag), T_PLAIN(test_edit_after_an_edit))

@@ -317,6 +317,68 @@ static void test_functions_and_their_own_stream(rondo_test *t) {
     T_EQ(t, acl_read(t, n.cell), 4);
 }
 
+typedef struct within {
+    aclrtContext context;
+    aclmdlRI graph;
+    aclrtEvent flag;
+    aclError destroy, execute, wait;
+    int32_t timeout;
+} within;
+
+static void call_from_within(void *argument) {
+    within *w = argument;
+    if (aclrtSetCurrentContext(w->context)) return;
+    if (w->graph) w->destroy = aclmdlRIDestroy(w->graph);
+    if (w->graph) w->execute = aclmdlRIExecute(w->graph, w->timeout);
+    w->wait = aclrtSynchronizeEventWithTimeout(w->flag, w->timeout);
+}
+
+/* A function of a graph's run does not wait for that run, nor for a flag that only its own stream is yet to raise. */
+static void test_a_function_that_waits_for_its_run(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t), other = acl_stream(t);
+    within w = {.destroy = -1, .execute = -1, .wait = -1, .timeout = 20000};
+    A_OK(t, aclrtGetCurrentContext(&w.context));
+    A_OK(t, aclrtCreateEventWithFlag(&w.flag, ACL_EVENT_SYNC));
+    acl_begin(t, s);
+    A_OK(t, aclrtLaunchHostFunc(s, call_from_within, &w));
+    w.graph = acl_end(t, s);
+    aclrtEvent first = hold(t, s);
+    A_OK(t, aclmdlRIExecuteAsync(w.graph, s));
+    A_OK(t, aclrtRecordEvent(w.flag, s));
+    A_OK(t, aclrtRecordEvent(first, other));
+    A_OK(t, aclrtSynchronizeStream(s));
+    T_EQ(t, w.destroy, 107000);
+    T_EQ(t, w.execute, 107000);
+    T_EQ(t, w.wait, 107000);
+    A_OK(t, aclmdlRIDestroy(w.graph));
+    /* Another stream raises it. */
+    w.graph = NULL;
+    A_OK(t, aclrtResetEvent(w.flag, s));
+    first = hold(t, s);
+    aclrtEvent second = hold(t, other);
+    A_OK(t, aclrtLaunchHostFunc(s, call_from_within, &w));
+    A_OK(t, aclrtRecordEvent(w.flag, other));
+    A_OK(t, aclrtRecordEvent(w.flag, s));
+    aclrtStream third = acl_stream(t);
+    A_OK(t, aclrtRecordEvent(first, third));
+    A_OK(t, aclrtSynchronizeStream(third));
+    A_OK(t, aclrtRecordEvent(second, third));
+    A_OK(t, aclrtSynchronizeDevice());
+    T_EQ(t, w.wait, 0);
+}
+
+/* A device is synchronised without streams that nobody waits for. */
+static void test_streams_apart(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = NULL;
+    A_OK(t, aclrtCreateStreamWithConfig(&s, 0, ACL_STREAM_PERSISTENT));
+    (void)hold(t, s);
+    A_OK(t, aclrtSynchronizeDeviceWithTimeout(20));
+    A_OK(t, aclrtFreeWithDevSync(acl_cell(t, 0)));
+    A_OK(t, aclrtStreamAbort(s));
+}
+
 /* ------------------------------------------------------------------------------------------------ who is told */
 
 typedef struct told {
@@ -616,7 +678,8 @@ static void test_a_binary_goes(rondo_test *t) {
     A_OK(t, aclrtBinaryUnLoad(binary));
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_a_graph_destroyed_by_several), T_PLAIN(test_a_stream_destroyed_by_several),
+RONDO_TEST_MAIN(T_PLAIN(test_a_function_that_waits_for_its_run), T_PLAIN(test_streams_apart),
+                T_PLAIN(test_a_graph_destroyed_by_several), T_PLAIN(test_a_stream_destroyed_by_several),
                 T_PLAIN(test_a_stream_goes_under_who_waits_for_it), T_PLAIN(test_a_copy_that_waits),
                 T_PLAIN(test_memory_goes_under_work), T_PLAIN(test_memory_goes_under_a_graph_that_waits),
                 T_PLAIN(test_functions_and_their_own_stream), T_PLAIN(test_who_is_told_calls_back),

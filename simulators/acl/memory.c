@@ -250,6 +250,7 @@ aclError aclrtFreeWithDevSync(void *devPtr) {
     sim_lock();
     sim_context *context = NULL;
     aclError error = sim_current(&context);
+    if (!error) error = sim_context_not_captured(context, "waiting for its work");
     if (!error) error = sim_context_wait(context, -1, false);
     return sim_leave(error ? error : memory_free(devPtr));
 }

@@ -449,6 +449,8 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
     sim_stream *stream = NULL;
     aclError error = sim_stream_of(NULL, &stream);
     if (!error) error = sim_stream_not_mine(stream, "waiting for the graph");
+    const sim_model *model = error ? NULL : sim_model_of(modelRI);
+    if (model) error = sim_model_not_mine(model, "running it"); /* its runs wait for each other */
     if (!error) error = model_execute(modelRI, NULL, &stream);
     if (!error) error = sim_stream_wait(stream, timeout);
     return sim_leave(error ? error : sim_stream_failure(stream));
@@ -462,6 +464,7 @@ static aclError model_destroy(const void *handle) {
         return sim_fail(ACL_ERROR_RT_MODEL_CAPTURED, "graph %u is being captured", model->id);
     if (model->parent)
         return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "graph %u goes with the graph that it is a part of", model->id);
+    SIM_CHECK(sim_model_not_mine(model, "destroying it"));
     struct timespec deadline;
     uint64_t number = model->object.number;
     sim_deadline(sim.settings.destroy_ms, &deadline);

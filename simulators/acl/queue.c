@@ -318,6 +318,21 @@ aclError sim_stream_not_mine(const sim_stream *stream, const char *what) {
                     "stream %d waits for the function that makes this call: %s would never end", stream->id, what);
 }
 
+aclError sim_model_not_mine(const sim_model *model, const char *what) {
+    const sim_stream *mine = NULL;
+    for (const sim_context *context = sim.contexts; context && sim_self()->inside; context = context->next)
+        for (const sim_stream *stream = context->streams; stream; stream = stream->next)
+            if (stream->object.number == sim_self()->inside) mine = stream;
+    for (const sim_task *task = mine ? mine->first : NULL; task; task = task->next)
+        if ((task->kind == SIM_RUN && task->as.run.model == model) ||
+            (task->kind == SIM_UPDATE && task->as.update.group->model == model))
+            return sim_fail(ACL_ERROR_RT_PARAM_INVALID,
+                            "stream %d waits for the function that makes this call, and has work of graph %u: %s would "
+                            "never end",
+                            mine->id, model->id, what);
+    return ACL_SUCCESS;
+}
+
 aclError sim_stream_wait(sim_stream *stream, int32_t milliseconds) {
     struct timespec deadline;
     int32_t id = stream->id;

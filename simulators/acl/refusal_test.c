@@ -165,5 +165,27 @@ static void test_messages_that_nobody_fetches(rondo_test *t) {
     T_TRUE(t, messages > 100); /* as many as there is room for */
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_null_pointers_come_first), T_PLAIN(test_sizes_beyond_all_memory),
-                T_PLAIN(test_registered_ranges), T_PLAIN(test_messages_that_nobody_fetches))
+/* Flags and values that there are not, and null at the end of a capture. */
+static void test_flags_that_there_are_not(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t);
+    aclrtEvent event = acl_event(t);
+    aclrtStreamAttrValue mode = {.failureMode = 99};
+    A_IS(t, aclrtStreamWaitEventWithFlag(s, event, 0, 9), 100000);
+    A_IS(t, aclrtStreamWaitEventWithFlag(s, event, 5, ACL_EVENT_WAIT_EXTERNAL), 100000);
+    A_IS(t, aclrtRecordEventWithFlag(event, s, 9), 100000);
+    A_IS(t, aclrtSetStreamFailureMode(s, 99), 107000);
+    A_IS(t, aclrtSetStreamAttribute(s, ACL_STREAM_ATTR_FAILURE_MODE, &mode), 107000);
+    A_OK(t, aclrtGetStreamAttribute(s, ACL_STREAM_ATTR_FAILURE_MODE, &mode));
+    T_EQ(t, mode.failureMode, ACL_CONTINUE_ON_FAILURE);
+    A_IS(t, aclmdlRICaptureEnd(s, NULL), 100000);
+    A_IS(t, aclmdlRICaptureEnd((aclrtStream)t, NULL), 100000);
+    acl_begin(t, s);
+    A_IS(t, aclmdlRICaptureEnd(s, NULL), 100000);
+    T_EQ(t, acl_status(t, s), ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE);
+    A_OK(t, aclmdlRIDestroy(acl_end(t, s)));
+}
+
+RONDO_TEST_MAIN(T_PLAIN(test_null_pointers_come_first), T_PLAIN(test_flags_that_there_are_not),
+                T_PLAIN(test_sizes_beyond_all_memory), T_PLAIN(test_registered_ranges),
+                T_PLAIN(test_messages_that_nobody_fetches))

@@ -279,6 +279,7 @@ struct sim_task {
     sim_task *next;
     uint32_t kind, lane, sequence;
     bool disabled, external;
+    bool faulty; /* its last edit failed */
     sim_group *group;
     union {
         struct {
@@ -370,6 +371,9 @@ struct sim_stream {
     uint32_t update_count;
 };
 
+/* Of streams that nobody waits for, and that are not captured. */
+#define SIM_STREAM_APART (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)
+
 sim_task *sim_task_make(uint32_t kind);
 /* One for the stream; without memory 200000, as sim_stream_no_memory. With the lock. */
 aclError sim_task_for(sim_stream *stream, uint32_t kind, sim_task **out_task);
@@ -397,6 +401,8 @@ int sim_stream_idle(sim_stream *stream, const struct timespec *deadline);
 aclError sim_stream_wait(sim_stream *stream, int32_t milliseconds);
 /* 107000, where the stream waits for what the calling thread is doing: it would wait for ever. */
 aclError sim_stream_not_mine(const sim_stream *stream, const char *what);
+/* 107000, where that stream has a run or an update of the graph: it would not end. */
+aclError sim_model_not_mine(const sim_model *model, const char *what);
 /* The first failure of the stream's work, which it forgets. */
 aclError sim_stream_failure(sim_stream *stream);
 aclError sim_stream_make(sim_context *context, uint32_t priority, uint32_t flags, sim_stream **out_stream);

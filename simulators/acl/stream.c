@@ -3,8 +3,6 @@
  * Streams, as the interface has them. */
 #include "sim.h"
 
-#define STREAM_UNWAITED (ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY)
-
 aclError sim_hardware_take(int32_t device, int64_t count, aclError error, const char *what) {
     int64_t used = sim.devices[device].hardware_streams, all = sim.settings.streams;
     if (used + count > all)
@@ -134,7 +132,7 @@ static aclError stream_synchronize(aclrtStream handle, int32_t timeout) {
     sim_stream *stream = NULL;
     SIM_CHECK(sim_check_timeout(timeout));
     SIM_CHECK(sim_stream_of(handle, &stream));
-    if (stream->flags & STREAM_UNWAITED) return ACL_SUCCESS; /* no such stream is captured */
+    if (stream->flags & SIM_STREAM_APART) return ACL_SUCCESS; /* no such stream is captured */
     SIM_CHECK(sim_stream_not_captured(stream, "waiting for it"));
     SIM_CHECK(sim_stream_not_mine(stream, "waiting for it"));
     struct timespec deadline;
@@ -214,15 +212,19 @@ aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
     return sim_leave(error);
 }
 
+static aclError stream_set_failure_mode(sim_stream *stream, uint64_t mode) {
+    if (mode > ACL_STOP_ON_FAILURE)
+        return sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%llu is no failure mode", (unsigned long long)mode);
+    stream->failure_mode = mode;
+    return ACL_SUCCESS;
+}
+
 aclError aclrtSetStreamFailureMode(aclrtStream handle, uint64_t mode) {
     SIM_BEGIN(aclrtSetStreamFailureMode);
     sim_lock();
     sim_stream *stream = NULL;
     aclError error = sim_stream_of(handle, &stream);
-    if (!error && mode > ACL_STOP_ON_FAILURE)
-        error = sim_fail(ACL_ERROR_RT_PARAM_INVALID, "%llu is no failure mode", (unsigned long long)mode);
-    if (!error) stream->failure_mode = mode;
-    return sim_leave(error);
+    return sim_leave(error ? error : stream_set_failure_mode(stream, mode));
 }
 
 aclError aclrtSetStreamAttribute(aclrtStream handle, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
@@ -236,7 +238,7 @@ aclError aclrtSetStreamAttribute(aclrtStream handle, aclrtStreamAttr stmAttrType
         error = sim_stream_not_captured(stream, "changing its overflow check or tag");
     if (error) return sim_leave(error);
     switch (stmAttrType) {
-    case ACL_STREAM_ATTR_FAILURE_MODE: stream->failure_mode = value->failureMode; break;
+    case ACL_STREAM_ATTR_FAILURE_MODE: error = stream_set_failure_mode(stream, value->failureMode); break;
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK: stream->overflow = value->overflowSwitch; break;
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG: stream->tag = value->userCustomTag; break;
     default: error = sim_fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "attribute %d is not simulated", (int)stmAttrType);
