@@ -306,19 +306,6 @@ static void test_graphs_without_streams_at_launch(rondo_test *t) {
     no_execute(t, &beds[1], 207008, "[207008]");
 }
 
-/* A run whose end nothing can mark, since the driver has no id for its event, is over when the replay is, and did not fail. */
-static void test_a_run_that_nothing_marks(rondo_test *t) {
-    bed b;
-    bed_open(t, NULL, &b);
-    rondo_graph *graph = capture_fork(t, &b, 5);
-    T_EQ(t, b.control->fail("aclrtRecordEvent", 1, 207007), 0);
-    T_OK(t, rondo_graph_replay(graph, b.stream));
-    T_EQ(t, times("a run was waited for, as nothing could mark its end"), 1);
-    T_TRUE(t, strstr(lines, "[207007]") != NULL);
-    want(t, &b, b.c, 5);
-    replay_and_want(t, &b, graph, 5);
-}
-
 /* Streams run out between capture and replay, as the simulator's do: nodes go on. */
 static void test_streams_run_out_before_a_replay(rondo_test *t) {
     bed b;
@@ -503,7 +490,6 @@ RONDO_TEST_MAIN(T_PLAIN(test_an_end_that_does_not_end_is_asked_for_again),
                 T_PLAIN(test_a_failed_launch_closes_its_task_group), T_PLAIN(test_an_update_that_does_not_end),
                 T_PLAIN(test_a_threads_mode_is_put_back), T_PLAIN(test_a_driver_that_cannot_count),
                 T_PLAIN(test_graphs_that_cannot_be_launched), T_PLAIN(test_graphs_without_streams_at_launch),
-                T_PLAIN(test_a_run_that_nothing_marks), T_PLAIN(test_streams_run_out_before_a_replay),
-                T_PLAIN(test_streams_are_counted_at_the_capture), T_PLAIN(test_each_call_that_answers_207000),
-                T_PLAIN(test_a_tolerated_failures_words_are_gone), T_PLAIN(test_words_with_another_number),
-                T_PLAIN(test_each_group_that_is_missing_is_told))
+                T_PLAIN(test_streams_run_out_before_a_replay), T_PLAIN(test_streams_are_counted_at_the_capture),
+                T_PLAIN(test_each_call_that_answers_207000), T_PLAIN(test_a_tolerated_failures_words_are_gone),
+                T_PLAIN(test_words_with_another_number), T_PLAIN(test_each_group_that_is_missing_is_told))

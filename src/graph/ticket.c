@@ -74,16 +74,12 @@ rondo_status rondo__ticket_order(rondo__ticket *ticket, rondo_stream *stream) {
 
 rondo_status rondo__ticket_record(rondo__ticket *ticket, rondo_stream *stream) {
     rondo_status status = rondo_event_record(ticket->event, stream);
-    if (!status) {
-        ticket_fly(ticket, stream);
-        return RONDO_OK;
+    if (status) {
+        /* The run is on its way and nothing marks its end: wait for it here rather than lose it. */
+        ticket_land(ticket);
+        status = rondo__status_note(status, "after the run was enqueued");
+        return rondo__status_first(rondo_stream_synchronize(stream), status); /* the run's own failure comes first */
     }
-    /* The run is on its way and nothing marks its end: it is waited for here rather than lost, and did not fail by that. */
-    ticket_land(ticket);
-    rondo_status waited = rondo_stream_synchronize(stream);
-    if (waited) return rondo__status_first(waited, rondo__status_note(status, "after the run was enqueued"));
-    rondo__log_write(ticket->device->log, RONDO_LOG_WARNING, "a run was waited for, as nothing could mark its end: %s",
-                     rondo_status_message(status));
-    rondo_status_release(status);
+    ticket_fly(ticket, stream);
     return RONDO_OK;
 }
