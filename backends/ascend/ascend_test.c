@@ -35,6 +35,11 @@ static void test_codes(rondo_test *t) {
     T_EQ(t, rondo__ascend_code(507903), RONDO_CODE_CAPTURE_INVALIDATED);
     T_EQ(t, rondo__ascend_code(107037), RONDO_CODE_BUSY);
     T_EQ(t, rondo__ascend_code(507015), RONDO_CODE_KERNEL_FAILED);
+    T_EQ(t, rondo__ascend_code(507012), RONDO_CODE_BUSY);
+    T_EQ(t, rondo__ascend_code(507027), RONDO_CODE_NOT_FOUND);
+    T_EQ(t, rondo__ascend_code(107004), RONDO_CODE_INVALID_ARGUMENT);
+    T_EQ(t, rondo__ascend_code(207002), RONDO_CODE_OUT_OF_RANGE);
+    T_EQ(t, rondo__ascend_code(207020), RONDO_CODE_OUT_OF_RANGE);
     T_EQ(t, rondo__ascend_code(1), RONDO_CODE_INTERNAL);
 }
 

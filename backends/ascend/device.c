@@ -114,8 +114,10 @@ static rondo_status device_module_kernel(void *self, const char *name, rondo_ker
     char plain[256];
     const char *colon = strrchr(name, ':');
     size_t length = colon ? (size_t)(colon - name) : strlen(name);
-    unsigned long blocks = colon ? strtoul(colon + 1, NULL, 10) : 1;
-    if (length >= sizeof plain || !blocks || blocks > UINT32_MAX)
+    char *end = NULL;
+    bool digits = colon && colon[1] >= '0' && colon[1] <= '9';
+    unsigned long blocks = digits ? strtoul(colon + 1, &end, 10) : 1;
+    if (length >= sizeof plain || !blocks || blocks > UINT32_MAX || (colon && (!digits || *end)))
         return RONDO_PLUGIN_FAIL(host, INVALID_ARGUMENT, LOADING, "ascend: '%s' is no NAME or NAME:BLOCKS", name);
     memcpy(plain, name, length);
     plain[length] = '\0';

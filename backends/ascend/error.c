@@ -16,6 +16,7 @@ static const struct {
                    {107001, RONDO_CODE_OUT_OF_RANGE, RONDO_LAYER_DRIVER},
                    {107002, RONDO_CODE_INVALID_STATE, RONDO_LAYER_DRIVER},
                    {107003, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
+                   {107004, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
                    {107005, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
                    {107017, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_DRIVER},
                    {107019, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
@@ -53,10 +54,12 @@ static const struct {
                    {207018, RONDO_CODE_OUT_OF_MEMORY, RONDO_LAYER_MEMORY},
                    {507009, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_CAPTURE},
                    {507011, RONDO_CODE_INVALID_STATE, RONDO_LAYER_CAPTURE},
+                   {507012, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
                    {507014, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
                    {507015, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
                    {507017, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
                    {507018, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
+                   {507027, RONDO_CODE_NOT_FOUND, RONDO_LAYER_KERNEL},
                    {507034, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
                    {507035, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL},
                    {507046, RONDO_CODE_BUSY, RONDO_LAYER_DRIVER},
@@ -69,6 +72,8 @@ enum { ERROR_COUNT = sizeof error_table / sizeof error_table[0] };
 rondo_code rondo__ascend_code(int error) {
     for (int i = 0; i < ERROR_COUNT; i++)
         if (error_table[i].error == error) return error_table[i].code;
+    /* Of 2070xx the others are each of something that there is not enough of. */
+    if (error / 100 == 2070) return RONDO_CODE_OUT_OF_RANGE;
     return error ? RONDO_CODE_INTERNAL : RONDO_CODE_OK;
 }
 
@@ -101,6 +106,8 @@ static int error_at_end(const char *text, int length) {
 void rondo__ascend_words(const rondo__ascend_library *library, int error, char *text, size_t capacity) {
     const char *all = library->api.aclGetRecentErrMsg();
     const char *reason = all ? strstr(all, "Reason: ") : NULL;
+    /* Of the newest message, which is the first line. */
+    if (reason && (size_t)(reason - all) > strcspn(all, "\n")) reason = NULL;
     reason = reason ? reason + strlen("Reason: ") : all;
     int length = reason ? (int)strcspn(reason, "\n") : 0, other = error_at_end(reason, length);
     if (!length || (other && other != error)) (void)snprintf(text, capacity, "the driver gives no reason");
