@@ -10,6 +10,7 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -101,14 +102,35 @@ uint64_t word_of_value(PyObject* value) {
   return mix(kObject, reinterpret_cast<uint64_t>(value));
 }
 
+// Odd numbers without a pattern (splitmix64): a sum of products with them is another for other factors, with near certainty,
+// and its products do not wait for one another.
+constexpr size_t kFactors = 16;
+constexpr std::array<uint64_t, 2 * kFactors> make_factors() {
+  std::array<uint64_t, 2 * kFactors> all{};
+  uint64_t state = kMix;
+  for (uint64_t& one : all) {
+    uint64_t z = state += kMix;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    one = (z ^ (z >> 31)) | 1;
+  }
+  return all;
+}
+constexpr auto kFactor = make_factors();
+
 inline uint64_t word_of_tensor(const c10::TensorImpl* tensor) {
   c10::Device where = tensor->device();
-  uint64_t hash = mix(kTensor, (static_cast<uint64_t>(where.type()) << 24) | (static_cast<uint64_t>(where.index() + 1) << 12) |
-                                   static_cast<uint64_t>(c10::typeMetaToScalarType(tensor->dtype())));
-  for (int64_t size : tensor->sizes()) hash = mix(hash, static_cast<uint64_t>(size));
-  hash = mix(hash, static_cast<uint64_t>(tensor->dim()));
-  for (int64_t stride : tensor->strides()) hash = mix(hash, static_cast<uint64_t>(stride));
-  return hash;
+  c10::IntArrayRef sizes = tensor->sizes(), strides = tensor->strides();
+  uint64_t hash = (static_cast<uint64_t>(sizes.size()) << 32) | (static_cast<uint64_t>(where.type()) << 24) |
+                  (static_cast<uint64_t>(where.index() + 1) << 12) |
+                  static_cast<uint64_t>(c10::typeMetaToScalarType(tensor->dtype()));
+  for (size_t i = 0; i < sizes.size() && i < kFactors; i++) {
+    hash += static_cast<uint64_t>(sizes[i]) * kFactor[2 * i] + static_cast<uint64_t>(strides[i]) * kFactor[2 * i + 1];
+  }
+  for (size_t i = kFactors; i < sizes.size(); i++) {
+    hash = mix(mix(hash, static_cast<uint64_t>(sizes[i])), static_cast<uint64_t>(strides[i]));
+  }
+  return mix(kTensor, hash);
 }
 
 // Addresses are read past PyTorch's checks: a storage that was poisoned is seen by its lease.

@@ -103,9 +103,29 @@ void return_tree_stream(int index, rondo_stream* stream) {
   of.known.erase(found);
 }
 
+// Of the class of marks, which seldom changes: its version says whether it has.
+RONDO_HOT int64_t marks_now() {
+#ifdef Py_TPFLAGS_VALID_VERSION_TAG
+  static int64_t known = 0;
+  static unsigned int version = 0;
+  auto* type = reinterpret_cast<PyTypeObject*>(g_marks);
+  bool valid = PyType_Check(g_marks) && PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG);
+  if (valid && version && type->tp_version_tag == version) return known;
+  PyObject* value = PyObject_GetAttr(g_marks, g_counter_name);  // gives it a version
+  if (!value) PyErr_Clear();
+  Py_XDECREF(value);
+  valid = PyType_Check(g_marks) && PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG);
+  version = valid ? type->tp_version_tag : 0;
+  known = number_of(g_marks, g_counter_name);
+  return known;
+#else
+  return number_of(g_marks, g_counter_name);
+#endif
+}
+
 RONDO_HOT int64_t tree_generation() {
   if (!g_marks) return 0;
-  int64_t marks = number_of(g_marks, g_counter_name);
+  int64_t marks = marks_now();
   // Both only grow, and so their sum is another number after either has.
   return marks ? marks : number_of(g_tracker, g_generation_name) + g_invocations.load(std::memory_order_relaxed);
 }
