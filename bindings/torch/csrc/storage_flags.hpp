@@ -28,11 +28,21 @@ template struct Expose<Mutable, &c10::StorageImpl::throw_on_mutable_data_ptr_>;
 template struct Expose<Deprecated, &c10::StorageImpl::warn_deprecated_on_mutable_data_ptr_>;
 }  // namespace flags
 
+// PyTorch 2.12 asks for copy-on-write alone.
+template <class Storage>
+auto materializes(const Storage& storage, int) -> decltype(storage.has_materializer()) {
+  return storage.has_materializer();
+}
+template <class Storage>
+bool materializes(const Storage& storage, long) {
+  return storage.is_cow();
+}
+
 constexpr bool kStorageFlags = true;
 // Whether it fails when it is read, with the text that it has.
 inline void set_failing(c10::StorageImpl& storage, bool failing) {
   storage.*member(flags::Immutable()) = failing;
-  storage.*member(flags::Checks()) = failing || storage.has_materializer() || storage.*member(flags::Mutable()) ||
+  storage.*member(flags::Checks()) = failing || materializes(storage, 0) || storage.*member(flags::Mutable()) ||
                                      storage.*member(flags::Deprecated());
 }
 
