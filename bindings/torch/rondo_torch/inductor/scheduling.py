@@ -4,8 +4,11 @@
 `extern "C" int kernel_packed(const int64_t* words) noexcept` has one form for all kernels, however many arguments they
 take and of whatever types, and no exception leaves it. `kernel_packed_kinds` says what the words are.
 """
+import functools
+import os
 import re
 
+import torch
 from torch._inductor.codegen.cpp import CppScheduling
 from torch._inductor.utils import Placeholder
 
@@ -18,6 +21,16 @@ _HIDE = '''#ifdef __ELF__
 asm(".hidden inductor_cpu_integer_div_error_flag");
 #endif
 '''
+
+
+@functools.cache
+def _hide():
+    """Nothing where PyTorch's kernels have no such pointer (2.12)."""
+    prefix = os.path.join(os.path.dirname(torch.__file__), "include", "torch", "csrc", "inductor", "cpp_prefix.h")
+    with open(prefix, encoding="utf-8") as file:
+        return _HIDE if "inductor_cpu_integer_div_error_flag" in file.read() else ""
+
+
 _DIVIDES = re.compile(r"\b(?!inductor_cpu_)\w*(?:div|mod|remainder)\w*\(")
 
 
@@ -43,7 +56,7 @@ def packed(source, types):
     arguments = ", ".join(_argument(*place) for place in zip(range(len(types)), kinds, types))
     return f"""\
 {source}
-{_HIDE}#include <cstring>
+{_hide()}#include <cstring>
 #include <mutex>
 [[maybe_unused]] static double rondo_number(int64_t word) {{ double d; std::memcpy(&d, &word, sizeof d); return d; }}
 extern "C" const char {name}_packed_kinds[] = "{kinds}";
