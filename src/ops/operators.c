@@ -136,17 +136,6 @@ static rondo_status operators_check_operands(const char *name, const char *what,
     return RONDO_OK;
 }
 
-static bool operators_has_value(const rondo_attribute *attribute) {
-    switch (attribute->kind) {
-    case RONDO_ATTRIBUTE_STRING: return attribute->value.s.data != NULL;
-    case RONDO_ATTRIBUTE_INTS:
-    case RONDO_ATTRIBUTE_FLOATS:
-    case RONDO_ATTRIBUTE_STRINGS: return !attribute->count || attribute->value.ints != NULL;
-    case RONDO_ATTRIBUTE_TENSOR: return attribute->value.tensor != NULL;
-    default: return true;
-    }
-}
-
 static rondo_status operators_check_attributes(const char *name, const rondo_operator *given) {
     if (given->attribute_count > RONDO_OPERATOR_ATTRIBUTES_MAX || (given->attribute_count && !given->attributes))
         return OPERATORS_FAIL(SCHEMA, name, "%u attributes, there may be %u, and all must be there",
@@ -167,7 +156,7 @@ static rondo_status operators_check_attributes(const char *name, const rondo_ope
         if (a->presence < RONDO_OPERATOR_ATTRIBUTE_REQUIRED || a->presence > RONDO_OPERATOR_ATTRIBUTE_OPTIONAL)
             return OPERATORS_FAIL(SCHEMA, name, "attribute '%s' is neither required, optional nor with a default",
                                   a->attribute.name);
-        if (a->presence == RONDO_OPERATOR_ATTRIBUTE_DEFAULT && !operators_has_value(&a->attribute))
+        if (a->presence == RONDO_OPERATOR_ATTRIBUTE_DEFAULT && !rondo__ops_attribute_present(&a->attribute))
             return OPERATORS_FAIL(SCHEMA, name, "attribute '%s' has a default without a value", a->attribute.name);
     }
     return RONDO_OK;

@@ -90,6 +90,9 @@ RONDO_MUST_USE rondo_status rondo__ops_infer_with(const rondo__ops_prototype *pr
 RONDO_MUST_USE rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo_operand *out_outputs,
                                                      int64_t (*output_dims)[RONDO_RANK_MAX]);
 
+/* Whether there is a value behind what its kind says. */
+bool rondo__ops_attribute_present(const rondo_attribute *attribute);
+
 /* Reading a request, for inference and for converters. */
 const rondo_attribute *rondo__ops_attribute_find(const rondo_kernel_request *request, const char *name);
 int64_t rondo__ops_attribute_int(const rondo_kernel_request *request, const char *name, int64_t otherwise);

@@ -49,7 +49,7 @@ static uint32_t ops_attribute_index(const rondo__ops_prototype *prototype, const
     return i;
 }
 
-static bool ops_attribute_present(const rondo_attribute *attribute) {
+bool rondo__ops_attribute_present(const rondo_attribute *attribute) {
     switch (attribute->kind) {
     case RONDO_ATTRIBUTE_STRING: return attribute->value.s.data != NULL;
     case RONDO_ATTRIBUTE_INTS:
@@ -76,7 +76,7 @@ rondo_status rondo__ops_check_attributes(const rondo__ops_prototype *prototype, 
             return OPS_CHECK_FAIL(layer, node, prototype, "attribute '%s' is %s, it must be %s", name,
                                   ops_kind_name(attributes[i].kind), ops_kind_name(known->kind));
         }
-        if (!ops_attribute_present(&attributes[i])) {
+        if (!rondo__ops_attribute_present(&attributes[i])) {
             return OPS_CHECK_FAIL(layer, node, prototype, "attribute '%s' has no value", name);
         }
         if (seen & 1u << at) return OPS_CHECK_FAIL(layer, node, prototype, "attribute '%s' is there twice", name);
