@@ -139,7 +139,7 @@ static rondo_status attribute_list(rondo__onnx_context *context, rondo__pb_reade
             }
         } else {
             rondo_string string = {.size = field.payload.size};
-            RONDO__TRY(rondo__onnx_text(&context->scratch, field.payload, &string.data));
+            RONDO__TRY(rondo__import_text(&context->scratch, field.payload, &string.data));
             memcpy(at, &string, sizeof string);
             at += sizeof string;
         }
@@ -178,7 +178,7 @@ static rondo_status attribute_value(rondo__onnx_node *node, const rondo__pb_read
     case RONDO_ATTRIBUTE_FLOAT: out->value.f = scan->f; return RONDO_OK;
     case RONDO_ATTRIBUTE_STRING:
         out->value.s.size = scan->string.size;
-        return rondo__onnx_text(&context->scratch, scan->string, &out->value.s.data);
+        return rondo__import_text(&context->scratch, scan->string, &out->value.s.data);
     case RONDO_ATTRIBUTE_TENSOR: return attribute_tensor(context, start, scan->message, out);
     case RONDO_ATTRIBUTE_FLOATS:
         out->count = (uint32_t)scan->count;
@@ -204,12 +204,12 @@ rondo_status rondo__onnx_attribute_read(rondo__onnx_node *node, rondo__pb_bytes 
     RONDO__TRY(rondo__pb_enter_bytes(&node->reader, message, &start));
     rondo__pb_reader walk = start;
     rondo_status status = attribute_scan_all(&walk, &scan);
-    if (!status) status = rondo__onnx_text(&context->scratch, scan.name, &out_attribute->name);
+    if (!status) status = rondo__import_text(&context->scratch, scan.name, &out_attribute->name);
     bool graph = !status && attribute_kinds[scan.type].kind == RONDO_ATTRIBUTE_GRAPH;
     if (!status && !graph && !graphs_only) status = attribute_value(node, &start, &scan, out_attribute);
     if (status)
-        return rondo__onnx_within(status, "node %s: attribute '%s'", rondo__onnx_label(node),
-                                  rondo__onnx_shown(context, scan.name));
+        return rondo__import_within(status, "node %s: attribute '%s'", rondo__onnx_label(node),
+                                    rondo__onnx_shown(context, scan.name));
     if (!graph) return RONDO_OK;
     /* What fails inside names its own node: adding each node around it would push the reason out of the message. */
     rondo__pb_reader inner;

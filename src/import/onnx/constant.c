@@ -27,7 +27,7 @@ static rondo_status constant_tensor(rondo__onnx_node *node, const rondo__ir_cons
     }
     RONDO__TRY(rondo__pb_end(&reader));
     /* Anything unusual is left to the strict reader of attributes. */
-    if (type != 4 || tensors != 1 || others || !rondo__onnx_is(name, "value")) return RONDO_OK;
+    if (type != 4 || tensors != 1 || others || !rondo__import_is(name, "value")) return RONDO_OK;
     *out_found = true;
     rondo__onnx_tensor tensor;
     RONDO__TRY(rondo__pb_enter_bytes(&reader, message, &inner));
@@ -89,7 +89,7 @@ rondo_status rondo__onnx_constant_node(rondo__onnx_node *node, const rondo__ir_c
         return RONDO__FAIL(CORRUPT, FILE, "node %s: a Constant has exactly one value, not %u", rondo__onnx_label(node),
                            node->attribute_message_count);
     bool found;
-    RONDO__ONNX_TRY(constant_tensor(node, out_constant, &found), "node %s", rondo__onnx_label(node));
+    RONDO__IMPORT_TRY(constant_tensor(node, out_constant, &found), "node %s", rondo__onnx_label(node));
     if (found) return RONDO_OK;
     rondo_attribute attribute;
     RONDO__TRY(rondo__onnx_attribute_read(node, node->attribute_messages[0], false, &attribute));

@@ -56,16 +56,16 @@ static rondo_status external_value(rondo__onnx_context *context, rondo__pb_bytes
                                    rondo__onnx_external *external) {
     bool *seen = NULL;
     uint64_t *number = NULL;
-    if (rondo__onnx_is(key, "location")) {
+    if (rondo__import_is(key, "location")) {
         seen = &external->has_location;
         external->location = value;
-    } else if (rondo__onnx_is(key, "offset")) {
+    } else if (rondo__import_is(key, "offset")) {
         seen = &external->has_offset;
         number = &external->offset;
-    } else if (rondo__onnx_is(key, "length")) {
+    } else if (rondo__import_is(key, "length")) {
         seen = &external->has_length;
         number = &external->length;
-    } else if (rondo__onnx_is(key, "checksum")) {
+    } else if (rondo__import_is(key, "checksum")) {
         seen = &external->has_checksum;
     } else {
         return RONDO__FAIL(CORRUPT, FILE, "external data has an unknown key '%s'", rondo__onnx_shown(context, key));
@@ -188,17 +188,17 @@ static rondo_status external_open_real(rondo__onnx_store *store, const char *sho
                            shown, real, store->allowed);
     }
     /* The path has no link left in it: one that appears now was put there after we looked. */
-    return rondo__onnx_file_open(real, O_NOFOLLOW, &store->descriptor, &store->size);
+    return rondo__import_file_open(real, O_NOFOLLOW, &store->descriptor, &store->size);
 }
 
 static rondo_status external_open(rondo__onnx_context *context, rondo__pb_bytes location) {
     rondo__onnx_store *store = &context->store;
-    if (store->location && rondo__onnx_is(location, store->location)) return RONDO_OK;
+    if (store->location && rondo__import_is(location, store->location)) return RONDO_OK;
     external_close(store);
     RONDO__TRY(external_prepare(store));
     const char *shown = rondo__onnx_shown(context, location);
     const char *name;
-    RONDO__TRY(rondo__onnx_text(&context->scratch, location, &name));
+    RONDO__TRY(rondo__import_text(&context->scratch, location, &name));
     if (!store->root && external_climbs(name))
         return RONDO__FAIL(
             CORRUPT, FILE,
@@ -219,7 +219,7 @@ static rondo_status external_open(rondo__onnx_context *context, rondo__pb_bytes 
 
 rondo_status rondo__onnx_external_fill(rondo__onnx_context *context, const rondo__onnx_tensor *tensor, void *out) {
     const rondo__onnx_store *store = &context->store;
-    return rondo__onnx_file_fill(store->descriptor, store->location, tensor->external.offset, out, tensor->bytes);
+    return rondo__import_file_fill(store->descriptor, store->location, tensor->external.offset, out, tensor->bytes);
 }
 
 rondo_status rondo__onnx_external_locate(rondo__onnx_context *context, const rondo__onnx_tensor *tensor) {
@@ -229,11 +229,11 @@ rondo_status rondo__onnx_external_locate(rondo__onnx_context *context, const ron
     if (external->offset <= store->size && tensor->bytes <= store->size - external->offset) return RONDO_OK;
     uint8_t start[64] = {0};
     size_t size = store->size < sizeof start ? (size_t)store->size : sizeof start;
-    RONDO__TRY(rondo__onnx_file_fill(store->descriptor, store->location, 0, start, size));
+    RONDO__TRY(rondo__import_file_fill(store->descriptor, store->location, 0, start, size));
     return RONDO__FAIL(CORRUPT, FILE, "external data needs bytes %llu to %llu of '%s', which has %llu%s",
                        (unsigned long long)external->offset, (unsigned long long)(external->offset + tensor->bytes),
                        rondo__onnx_shown(context, external->location), (unsigned long long)store->size,
-                       rondo__onnx_file_is_pointer(start, size)
+                       rondo__import_file_is_pointer(start, size)
                            ? " and is the small text that stands for a large file: fetch the file itself"
                            : "");
 }

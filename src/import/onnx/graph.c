@@ -27,7 +27,7 @@ typedef struct graph_parts {
     rondo__pb_reader reader;
     rondo__pb_bytes name;
     graph_list nodes, initializers, inputs, outputs, value_infos;
-    rondo__onnx_names info_names; /* of value_infos and outputs, to their place in infos */
+    rondo__import_names info_names; /* of value_infos and outputs, to their place in infos */
     rondo__onnx_info *infos;
     rondo__onnx_node *node_reads;
 } graph_parts;
@@ -81,20 +81,20 @@ static rondo_status scope_define(rondo__onnx_scope *scope, rondo__pb_bytes name,
     rondo__onnx_context *context = scope->context;
     if (!name.size) return RONDO__FAIL(CORRUPT, FILE, "graph '%s' has a value without a name", scope->graph->name);
     for (const rondo__onnx_scope *around = scope; around; around = around->parent)
-        if (rondo__onnx_names_find(&around->values, name) != RONDO__ONNX_NAMES_NONE)
+        if (rondo__import_names_find(&around->values, name) != RONDO__IMPORT_NAMES_NONE)
             return RONDO__FAIL(CORRUPT, FILE, "graph '%.100s' defines '%s' a second time%s", scope->graph->name,
                                rondo__onnx_shown(context, name),
                                around == scope ? "" : ": a graph around it has it already");
     const char *text;
     uint32_t before;
-    RONDO__TRY(rondo__onnx_text(&context->scratch, name, &text));
+    RONDO__TRY(rondo__import_text(&context->scratch, name, &text));
     RONDO__TRY(rondo__ir_value_add(scope->graph, text, NULL, type, out_value));
-    return rondo__onnx_names_insert(&scope->values, name, *out_value, &before);
+    return rondo__import_names_insert(&scope->values, name, *out_value, &before);
 }
 
 rondo_status rondo__onnx_scope_find(rondo__onnx_scope *scope, rondo__pb_bytes name, rondo_ir_value *out_value) {
-    *out_value = rondo__onnx_names_find(&scope->values, name);
-    if (*out_value != RONDO__ONNX_NAMES_NONE) {
+    *out_value = rondo__import_names_find(&scope->values, name);
+    if (*out_value != RONDO__IMPORT_NAMES_NONE) {
         const rondo__ir_value_data *value = rondo__ir_value_at(scope->graph, *out_value);
         if (value->producer == RONDO_IR_NONE && !value->constant && !(value->flags & RONDO__IR_VALUE_INPUT))
             scope->context->unsorted = true; /* its node comes later */
@@ -127,8 +127,8 @@ static rondo_status graph_read_infos(rondo__onnx_context *context, graph_parts *
             if (i < parts->outputs.count) return RONDO__FAIL(CORRUPT, FILE, "a graph has an output without a name");
             continue;
         }
-        RONDO__TRY(rondo__onnx_names_insert(&parts->info_names, parts->infos[i].name, (uint32_t)i, &before));
-        if (before != RONDO__ONNX_NAMES_NONE && i < parts->outputs.count)
+        RONDO__TRY(rondo__import_names_insert(&parts->info_names, parts->infos[i].name, (uint32_t)i, &before));
+        if (before != RONDO__IMPORT_NAMES_NONE && i < parts->outputs.count)
             return RONDO__FAIL(CORRUPT, FILE, "a graph has two outputs '%s'",
                                rondo__onnx_shown(context, parts->infos[i].name));
     }
@@ -137,8 +137,8 @@ static rondo_status graph_read_infos(rondo__onnx_context *context, graph_parts *
 
 /* What the file says of a value, or null. */
 static const rondo__onnx_info *graph_info(const graph_parts *parts, rondo__pb_bytes name) {
-    uint32_t index = rondo__onnx_names_find(&parts->info_names, name);
-    return index == RONDO__ONNX_NAMES_NONE ? NULL : &parts->infos[index];
+    uint32_t index = rondo__import_names_find(&parts->info_names, name);
+    return index == RONDO__IMPORT_NAMES_NONE ? NULL : &parts->infos[index];
 }
 
 static const rondo__ir_type *graph_type(const graph_parts *parts, rondo__pb_bytes name) {
@@ -182,7 +182,7 @@ static rondo_status graph_read_input(rondo__onnx_scope *scope, const graph_parts
     rondo__onnx_info info;
     RONDO__TRY(rondo__pb_enter_bytes(&parts->reader, parts->inputs.messages[index], &reader));
     RONDO__TRY(rondo__onnx_info_read(context, &reader, &info));
-    rondo_ir_value value = rondo__onnx_names_find(&scope->values, info.name);
+    rondo_ir_value value = rondo__import_names_find(&scope->values, info.name);
     if (info.name.size && value < seen_size && !seen[value]) {
         seen[value] = 1;
         return rondo__onnx_info_matches(context, &info, rondo__ir_value_at(scope->graph, value)->constant);
@@ -215,20 +215,20 @@ static rondo_status graph_define_outputs(rondo__onnx_scope *scope, graph_parts *
         rondo__pb_reader reader;
         RONDO__TRY(rondo__pb_enter_bytes(&parts->reader, parts->nodes.messages[i], &reader));
         RONDO__TRY(rondo__onnx_node_read(scope, &reader, node));
-        bool constant = !node->local && !node->domain.size && rondo__onnx_is(node->type, "Constant");
+        bool constant = !node->local && !node->domain.size && rondo__import_is(node->type, "Constant");
         for (uint32_t o = 0; o < node->output_name_count; o++) {
             rondo__pb_bytes name = node->output_names[o];
             rondo_ir_value value;
             if (!name.size) continue;
-            RONDO__ONNX_TRY(scope_define(scope, name, constant ? NULL : graph_type(parts, name), &value), "node %s",
-                            rondo__onnx_label(node));
+            RONDO__IMPORT_TRY(scope_define(scope, name, constant ? NULL : graph_type(parts, name), &value), "node %s",
+                              rondo__onnx_label(node));
         }
         if (!constant) continue;
         const rondo__ir_constant *held = NULL;
         RONDO__TRY(rondo__onnx_constant_node(node, &held));
         node->done = true;
         if (held)
-            RONDO__TRY(graph_set_constant(scope, parts, rondo__onnx_names_find(&scope->values, node->output_names[0]),
+            RONDO__TRY(graph_set_constant(scope, parts, rondo__import_names_find(&scope->values, node->output_names[0]),
                                           node->output_names[0], held));
     }
     return RONDO_OK;
@@ -244,7 +244,7 @@ static rondo_status graph_add_outputs(rondo__onnx_scope *scope, const graph_part
         if (value == RONDO_IR_NONE)
             return RONDO__FAIL(CORRUPT, FILE, "graph '%.100s': its output '%s' is not defined", scope->graph->name,
                                rondo__onnx_shown(scope->context, info->name));
-        RONDO__TRY(rondo__onnx_text(&scope->context->scratch, info->name, &name));
+        RONDO__TRY(rondo__import_text(&scope->context->scratch, info->name, &name));
         RONDO__TRY(rondo__ir_output_add(scope->graph, value, name));
     }
     return RONDO_OK;
@@ -269,16 +269,16 @@ rondo_status rondo__onnx_graph_read(rondo__onnx_context *context, rondo__onnx_sc
     rondo__onnx_scope scope = {.context = context, .parent = parent, .depth = parent ? parent->depth + 1 : 0};
     RONDO__TRY(graph_collect(context, &parts));
     const char *name;
-    RONDO__TRY(rondo__onnx_text(&context->scratch, parts.name, &name));
+    RONDO__TRY(rondo__import_text(&context->scratch, parts.name, &name));
     RONDO__TRY(rondo__ir_graph_create(&context->allocator, context->instance, name, parent ? parent->graph : NULL,
                                       &scope.graph));
     if (!parent) rondo__ir_graph_share_operators(scope.graph, rondo__instance_base_of(context->instance)->operators);
     scope.graph->opset = context->opset;
-    rondo__onnx_names_init(&scope.values, &context->allocator);
-    rondo__onnx_names_init(&parts.info_names, &context->allocator);
+    rondo__import_names_init(&scope.values, &context->allocator);
+    rondo__import_names_init(&parts.info_names, &context->allocator);
     rondo_status status = graph_fill(&scope, &parts);
-    rondo__onnx_names_deinit(&scope.values);
-    rondo__onnx_names_deinit(&parts.info_names);
+    rondo__import_names_deinit(&scope.values);
+    rondo__import_names_deinit(&parts.info_names);
     if (status) {
         if (!parent) rondo_ir_graph_release(scope.graph);
         return status;

@@ -28,7 +28,7 @@ static rondo_status model_opset(rondo__onnx_context *context, rondo__pb_reader *
         }
     }
     RONDO__TRY(rondo__pb_end(reader));
-    if (rondo__onnx_is(opset.domain, "ai.onnx")) opset.domain.size = 0;
+    if (rondo__import_is(opset.domain, "ai.onnx")) opset.domain.size = 0;
     const char *shown = opset.domain.size ? rondo__onnx_shown(context, opset.domain) : "ai.onnx";
     if (opset.version < 1)
         return RONDO__FAIL(CORRUPT, FILE, "it imports version %lld of operator set '%s'", (long long)opset.version,
@@ -55,7 +55,7 @@ static rondo_status model_function(rondo__onnx_context *context, rondo__pb_reade
         else if (field.number == 10) RONDO__TRY(rondo__pb_get_text(reader, &field, &domain));
     }
     RONDO__TRY(rondo__pb_end(reader));
-    if (rondo__onnx_is(domain, "ai.onnx")) domain.size = 0;
+    if (rondo__import_is(domain, "ai.onnx")) domain.size = 0;
     void *memory = NULL;
     RONDO__TRY(rondo__arena_allocate(&context->scratch, domain.size + name.size + 2, &memory));
     uint8_t *key = memory;
@@ -63,8 +63,8 @@ static rondo_status model_function(rondo__onnx_context *context, rondo__pb_reade
     memcpy(key + domain.size, "::", 2);
     if (name.size) memcpy(key + domain.size + 2, name.data, name.size);
     uint32_t before;
-    return rondo__onnx_names_insert(&context->functions, (rondo__pb_bytes){key, domain.size + name.size + 2}, 0,
-                                    &before);
+    return rondo__import_names_insert(&context->functions, (rondo__pb_bytes){key, domain.size + name.size + 2}, 0,
+                                      &before);
 }
 
 static rondo_status model_walk(rondo__onnx_context *context, rondo__pb_reader *reader, model_parts *parts) {
@@ -114,7 +114,7 @@ static rondo_status model_check(const rondo__onnx_context *context, const model_
 
 /* The graph that was read, or why it cannot be. */
 static rondo_status model_finish(rondo__onnx_context *context, rondo_ir_graph *graph) {
-    RONDO__TRY(rondo__onnx_refusals(context));
+    RONDO__TRY(rondo__import_refusals_status(&context->refusals));
     graph->nodes_in_model = context->nodes;
     if (context->unsorted) {
         RONDO__TRY(rondo__ir_sort(graph));
@@ -132,7 +132,7 @@ static rondo_status model_read(rondo__onnx_context *context, const void *data, s
     model_parts parts = {0};
     rondo_status status = model_walk(context, &reader, &parts);
     if (status && !parts.version_seen && !parts.graph_seen)
-        status = rondo__onnx_within(status, "it is not an ONNX model");
+        status = rondo__import_within(status, "it is not an ONNX model");
     RONDO__TRY(status);
     RONDO__TRY(model_check(context, &parts));
     rondo_ir_graph *graph = NULL;
@@ -158,13 +158,11 @@ static rondo_status model_import(rondo_instance *instance, const char *name, con
     context->file = name;
     rondo__arena_init(&context->scratch, &base->allocator, SIZE_MAX / 4);
     rondo__onnx_store_init(&context->store, &base->allocator, path, root);
-    rondo__onnx_names_init(&context->functions, &base->allocator);
-    rondo__onnx_names_init(&context->refusals_seen, &base->allocator);
-    rondo__buffer_init(&context->refusals, &base->allocator, sizeof(rondo__onnx_unsupported), (size_t)1 << 26);
-    rondo_status status = rondo__onnx_within(model_read(context, data, size, out_graph), "'%.300s'", name);
-    rondo__buffer_deinit(&context->refusals);
-    rondo__onnx_names_deinit(&context->refusals_seen);
-    rondo__onnx_names_deinit(&context->functions);
+    rondo__import_names_init(&context->functions, &base->allocator);
+    rondo__import_refusals_init(&context->refusals, &base->allocator);
+    rondo_status status = rondo__import_within(model_read(context, data, size, out_graph), "'%.300s'", name);
+    rondo__import_refusals_deinit(&context->refusals);
+    rondo__import_names_deinit(&context->functions);
     rondo__onnx_store_deinit(&context->store);
     rondo__arena_deinit(&context->scratch);
     rondo__free(&base->allocator, context, sizeof *context);
@@ -174,7 +172,7 @@ static rondo_status model_import(rondo_instance *instance, const char *name, con
 static rondo_status model_options_of(const rondo_onnx_options *options, rondo_onnx_options *out_known) {
     *out_known = (rondo_onnx_options)RONDO_ONNX_OPTIONS_INIT;
     RONDO__TRY(rondo__sized_read(RONDO_LAYER_INPUT, "rondo_onnx_options", options, out_known, sizeof *out_known));
-    if (!out_known->file_bytes_max) out_known->file_bytes_max = RONDO__ONNX_FILE_MAX;
+    if (!out_known->file_bytes_max) out_known->file_bytes_max = RONDO__IMPORT_FILE_MAX;
     return RONDO_OK;
 }
 
@@ -186,14 +184,14 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     rondo_onnx_options known;
     RONDO__TRY(model_options_of(options, &known));
     const rondo__instance_base *base = rondo__instance_base_of(instance);
-    rondo__onnx_file file;
-    RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
+    rondo__import_file file;
+    RONDO__TRY(rondo__import_file_read(&base->allocator, path, known.file_bytes_max, &file));
     rondo_status status;
-    if (rondo__onnx_file_is_pointer(file.data, file.size))
+    if (rondo__import_file_is_pointer(file.data, file.size))
         status = RONDO__FAIL(CORRUPT, FILE,
                              "'%.300s' is the small text that stands for a large file: fetch the file itself", path);
     else status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
-    rondo__onnx_file_release(&file);
+    rondo__import_file_release(&file);
     return status;
 }
 

@@ -61,7 +61,7 @@ static rondo_status node_collect(rondo__pb_reader reader, rondo__onnx_node *node
 
 static rondo_status node_opset(rondo__onnx_node *node) {
     rondo__onnx_context *context = node->scope->context;
-    if (rondo__onnx_is(node->domain, "ai.onnx")) node->domain.size = 0;
+    if (rondo__import_is(node->domain, "ai.onnx")) node->domain.size = 0;
     if (!node->domain.size) {
         node->version = context->opset;
     } else {
@@ -81,7 +81,7 @@ static rondo_status node_opset(rondo__onnx_node *node) {
 /* "Conv", or "domain::Name"; and whether it is a function of the model instead. */
 static rondo_status node_operator(rondo__onnx_node *node, bool overloaded) {
     rondo__onnx_context *context = node->scope->context;
-    if (!node->domain.size) RONDO__TRY(rondo__onnx_text(&context->scratch, node->type, &node->operator_name));
+    if (!node->domain.size) RONDO__TRY(rondo__import_text(&context->scratch, node->type, &node->operator_name));
     if (node->domain.size || context->functions.count) {
         size_t size = node->domain.size + 2 + node->type.size;
         void *memory = NULL;
@@ -91,7 +91,7 @@ static rondo_status node_operator(rondo__onnx_node *node, bool overloaded) {
         memcpy(name + node->domain.size, "::", 2);
         memcpy(name + node->domain.size + 2, node->type.data, node->type.size);
         rondo__pb_bytes key = {memory, size};
-        node->local = rondo__onnx_names_find(&context->functions, key) != RONDO__ONNX_NAMES_NONE;
+        node->local = rondo__import_names_find(&context->functions, key) != RONDO__IMPORT_NAMES_NONE;
         if (node->domain.size) node->operator_name = name;
     }
     node->local = node->local || overloaded;
@@ -141,8 +141,8 @@ static rondo_status node_outputs(rondo__onnx_node *node) {
     node->outputs = memory;
     node->output_count = node->output_name_count;
     for (uint32_t i = 0; i < node->output_count; i++)
-        node->outputs[i] =
-            node->output_names[i].size ? rondo__onnx_names_find(&scope->values, node->output_names[i]) : RONDO_IR_NONE;
+        node->outputs[i] = node->output_names[i].size ? rondo__import_names_find(&scope->values, node->output_names[i])
+                                                      : RONDO_IR_NONE;
     return RONDO_OK;
 }
 
@@ -171,7 +171,7 @@ static rondo_status node_emit(rondo__onnx_node *node) {
     rondo__pb_bytes called = node->name;
     for (uint32_t i = 0; i < node->output_name_count && !called.size; i++) called = node->output_names[i];
     const char *name;
-    RONDO__TRY(rondo__onnx_text(&scope->context->scratch, called, &name));
+    RONDO__TRY(rondo__import_text(&scope->context->scratch, called, &name));
     rondo_ir_node made;
     RONDO__TRY(rondo__ir_node_add(scope->graph, node->operator_name, name, node->inputs, node->input_count,
                                   node->outputs, node->output_count, node->attributes, node->attribute_count, &made));
@@ -182,8 +182,8 @@ static rondo_status node_emit(rondo__onnx_node *node) {
 static rondo_status node_registered(rondo__onnx_node *node, bool *out_registered) {
     rondo__arena *scratch = &node->scope->context->scratch;
     const char *domain, *type;
-    RONDO__TRY(rondo__onnx_text(scratch, node->domain, &domain));
-    RONDO__TRY(rondo__onnx_text(scratch, node->type, &type));
+    RONDO__TRY(rondo__import_text(scratch, node->domain, &domain));
+    RONDO__TRY(rondo__import_text(scratch, node->type, &type));
     const rondo__ops_prototype *prototype = rondo__ops_lookup_onnx(node->scope->graph, domain, type, node->version);
     *out_registered = prototype != NULL;
     if (prototype) node->operator_name = prototype->name;

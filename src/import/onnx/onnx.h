@@ -11,13 +11,12 @@
 #include <rondo/compiler.h>
 
 #include "base/log.h"
-#include "import/onnx/names.h"
+#include "import/common/common.h"
 #include "ir/ir.h"
 #include "ops/ops.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw data is little-endian and is copied as it is");
 
-#define RONDO__ONNX_FILE_MAX UINT64_C(0x7fffffff)
 #define RONDO__ONNX_GRAPH_DEPTH_MAX 63u
 #define RONDO__ONNX_IR_MIN 3
 #define RONDO__ONNX_IR_MAX 13
@@ -27,25 +26,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw data is little-en
 #define RONDO__ONNX_ATTRIBUTES_MAX 64u
 
 /* ------------------------------------------------------------------------------------------------------ files */
-
-typedef struct rondo__onnx_file {
-    rondo_allocator allocator;
-    uint8_t *data;
-    size_t size;
-} rondo__onnx_file;
-
-/* Whole, never more than `maximum` bytes. NOT_FOUND, IO, CORRUPT (empty, too large); the messages name the path. */
-RONDO_MUST_USE rondo_status rondo__onnx_file_read(const rondo_allocator *allocator, const char *path, uint64_t maximum,
-                                                  rondo__onnx_file *out_file);
-void rondo__onnx_file_release(rondo__onnx_file *file);
-/* Opens a regular file: NOT_FOUND, IO. */
-RONDO_MUST_USE rondo_status rondo__onnx_file_open(const char *path, int32_t flags, int32_t *out_descriptor,
-                                                  uint64_t *out_size);
-/* Exactly size bytes from offset on. */
-RONDO_MUST_USE rondo_status rondo__onnx_file_fill(int32_t descriptor, const char *path, uint64_t offset, void *out,
-                                                  size_t size);
-/* The small text that stands in a repository for a large file. */
-bool rondo__onnx_file_is_pointer(const void *data, size_t size);
 
 /* Where external data may be, and the file of the tensor before. */
 typedef struct rondo__onnx_store {
@@ -70,14 +50,6 @@ typedef struct rondo__onnx_opset {
     int64_t version;
 } rondo__onnx_opset;
 
-typedef struct rondo__onnx_unsupported {
-    const char *operator_name; /* domain::Type */
-    const char *reason;        /* null: no prototype */
-    const char *node;          /* the first */
-    int64_t version;
-    uint64_t uses;
-} rondo__onnx_unsupported;
-
 typedef struct rondo__onnx_context {
     rondo_allocator allocator;
     rondo_instance *instance;
@@ -90,11 +62,10 @@ typedef struct rondo__onnx_context {
     uint32_t opset_count;
     int64_t opset; /* of ONNX's own domain; 0: not imported */
     uint32_t nodes;
-    bool unsorted;                   /* a value is used before the node that makes it */
-    rondo__onnx_names functions;     /* "domain\nname" of the model's own functions */
-    rondo__onnx_names refusals_seen; /* to index of refusals */
-    rondo__buffer refusals;          /* rondo__onnx_unsupported */
-    char shown[4][176];              /* texts for messages, used in turn */
+    bool unsorted;                 /* a value is used before the node that makes it */
+    rondo__import_names functions; /* "domain::name" of the model's own functions */
+    rondo__import_refusals refusals;
+    char shown[4][176]; /* texts for messages, used in turn */
     uint32_t shown_next;
 } rondo__onnx_context;
 
@@ -103,7 +74,7 @@ struct rondo__onnx_scope {
     rondo__onnx_context *context;
     rondo__onnx_scope *parent;
     rondo_ir_graph *graph;
-    rondo__onnx_names values; /* to rondo_ir_value */
+    rondo__import_names values; /* to rondo_ir_value */
     uint32_t depth;
 };
 
@@ -130,23 +101,8 @@ typedef struct rondo__onnx_node {
 const char *rondo__onnx_shown(rondo__onnx_context *context, rondo__pb_bytes text);
 /* "'name' (Type)"; nodes without a name are called by their first output. */
 const char *rondo__onnx_label(rondo__onnx_node *node);
-/* The text in field `number` of a message that may be broken: for naming what failed before its name was read. */
-rondo__pb_bytes rondo__onnx_field_text(rondo__pb_reader reader, uint32_t number);
-/* The same failure with words in front of its message. Null stays null. */
-rondo_status rondo__onnx_within(rondo_status status, const char *format, ...) RONDO_PRINTF(2, 3);
-/* Returns the failure of an expression with words in front; they are made only then. */
-#define RONDO__ONNX_TRY(expression, ...)                                                  \
-    do {                                                                                  \
-        rondo_status rondo__try_status = (expression);                                    \
-        if (rondo__try_status) return rondo__onnx_within(rondo__try_status, __VA_ARGS__); \
-    } while (0)
-RONDO_MUST_USE rondo_status rondo__onnx_text(rondo__arena *arena, rondo__pb_bytes bytes, const char **out_text);
-bool rondo__onnx_is(rondo__pb_bytes bytes, const char *text);
-
 /* Notes that this node cannot be; the import goes on to find the others. reason must be a literal or null. */
 RONDO_MUST_USE rondo_status rondo__onnx_refuse(rondo__onnx_node *node, const char *reason);
-/* UNSUPPORTED with everything that was noted; null when nothing was. */
-RONDO_MUST_USE rondo_status rondo__onnx_refusals(rondo__onnx_context *context);
 
 /* ----------------------------------------------------------------------------------------------------- tensors */
 

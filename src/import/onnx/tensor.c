@@ -201,8 +201,8 @@ rondo_status rondo__onnx_tensor_read(rondo__onnx_context *context, const rondo__
     while (!status && rondo__pb_next(&walk, &field)) status = tensor_scan_field(context, &walk, &field, &scan);
     if (!status) status = rondo__pb_end(&walk);
     if (!status) status = tensor_check(context, &scan);
-    if (status && !out_tensor->name.size) out_tensor->name = rondo__onnx_field_text(*reader, TENSOR_NAME);
-    RONDO__ONNX_TRY(status, "tensor '%s'", rondo__onnx_shown(context, out_tensor->name));
+    if (status && !out_tensor->name.size) out_tensor->name = rondo__import_field_text(*reader, TENSOR_NAME);
+    RONDO__IMPORT_TRY(status, "tensor '%s'", rondo__onnx_shown(context, out_tensor->name));
     return RONDO_OK;
 }
 
@@ -264,7 +264,7 @@ static rondo_status tensor_put_wide(const rondo__pb_field *field, size_t count, 
 
 static rondo_status tensor_put_string(const rondo__pb_field *field, tensor_sink *sink) {
     rondo_string string = {.size = field->payload.size};
-    RONDO__TRY(rondo__onnx_text(sink->arena, field->payload, &string.data));
+    RONDO__TRY(rondo__import_text(sink->arena, field->payload, &string.data));
     memcpy(sink->at, &string, sizeof string);
     sink->at += sizeof string;
     return RONDO_OK;
@@ -316,7 +316,8 @@ static rondo_status tensor_fill(rondo__onnx_context *context, const rondo__onnx_
 
 rondo_status rondo__onnx_tensor_fill(rondo__onnx_context *context, const rondo__onnx_tensor *tensor,
                                      rondo__arena *arena, void *out) {
-    RONDO__ONNX_TRY(tensor_fill(context, tensor, arena, out), "tensor '%s'", rondo__onnx_shown(context, tensor->name));
+    RONDO__IMPORT_TRY(tensor_fill(context, tensor, arena, out), "tensor '%s'",
+                      rondo__onnx_shown(context, tensor->name));
     return RONDO_OK;
 }
 
@@ -336,7 +337,7 @@ static rondo_status tensor_constant(rondo__onnx_context *context, rondo_ir_graph
 
 rondo_status rondo__onnx_tensor_constant(rondo__onnx_context *context, rondo_ir_graph *graph,
                                          const rondo__onnx_tensor *tensor, const rondo__ir_constant **out_constant) {
-    RONDO__ONNX_TRY(tensor_constant(context, graph, tensor, out_constant), "tensor '%s'",
-                    rondo__onnx_shown(context, tensor->name));
+    RONDO__IMPORT_TRY(tensor_constant(context, graph, tensor, out_constant), "tensor '%s'",
+                      rondo__onnx_shown(context, tensor->name));
     return RONDO_OK;
 }

@@ -7,7 +7,7 @@
 #include "import/onnx/onnx.h"
 
 static rondo_status tensor_file_read(rondo_instance *instance, rondo__onnx_context *context,
-                                     const rondo__onnx_file *file, rondo_tensor **out_tensor) {
+                                     const rondo__import_file *file, rondo_tensor **out_tensor) {
     rondo__pb_reader reader;
     rondo__onnx_tensor tensor;
     rondo__pb_budget_init(&context->budget, file->data);
@@ -38,11 +38,11 @@ rondo_status rondo_tensor_read_onnx(rondo_instance *instance, const char *path, 
     context->allocator = base->allocator;
     rondo__arena_init(&context->scratch, &base->allocator, SIZE_MAX / 4);
     rondo__onnx_store_init(&context->store, &base->allocator, NULL, NULL); /* external data is refused */
-    rondo__onnx_file file;
-    rondo_status status = rondo__onnx_file_read(&base->allocator, path, RONDO__ONNX_FILE_MAX, &file);
+    rondo__import_file file;
+    rondo_status status = rondo__import_file_read(&base->allocator, path, RONDO__IMPORT_FILE_MAX, &file);
     if (!status) {
-        status = rondo__onnx_within(tensor_file_read(instance, context, &file, out_tensor), "'%.300s'", path);
-        rondo__onnx_file_release(&file);
+        status = rondo__import_within(tensor_file_read(instance, context, &file, out_tensor), "'%.300s'", path);
+        rondo__import_file_release(&file);
     }
     rondo__onnx_store_deinit(&context->store);
     rondo__arena_deinit(&context->scratch);

@@ -25,7 +25,7 @@ static rondo_status types_dim(types_read *read, rondo__pb_reader *reader, rondo_
             rondo__pb_bytes symbol;
             RONDO__TRY(rondo__pb_once(reader, &field));
             RONDO__TRY(rondo__pb_get_text(reader, &field, &symbol));
-            if (symbol.size) RONDO__TRY(rondo__onnx_text(&read->context->scratch, symbol, &dim.symbol));
+            if (symbol.size) RONDO__TRY(rondo__import_text(&read->context->scratch, symbol, &dim.symbol));
         }
     }
     RONDO__TRY(rondo__pb_end(reader));
@@ -151,8 +151,8 @@ rondo_status rondo__onnx_info_read(rondo__onnx_context *context, const rondo__pb
     types_read read = {context, out_info};
     rondo__pb_reader walk = *reader;
     rondo_status status = types_info(&read, &walk);
-    if (status && !out_info->name.size) out_info->name = rondo__onnx_field_text(*reader, 1);
-    RONDO__ONNX_TRY(status, "type of '%s'", rondo__onnx_shown(context, out_info->name));
+    if (status && !out_info->name.size) out_info->name = rondo__import_field_text(*reader, 1);
+    RONDO__IMPORT_TRY(status, "type of '%s'", rondo__onnx_shown(context, out_info->name));
     return RONDO_OK;
 }
 

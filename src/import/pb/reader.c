@@ -90,7 +90,7 @@ bool rondo__pb_next(rondo__pb_reader *reader, rondo__pb_field *out_field) {
         break;
     }
     case 3:
-    case 4: why = "a group, which is not used in ONNX"; break;
+    case 4: why = "a group, which no model has"; break;
     default: why = "no field has this wire type"; break;
     }
     if (why) return pb_refuse(reader, key_at, why);

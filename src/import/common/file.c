@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "import/onnx/onnx.h"
+#include "import/common/common.h"
 
 static const char *file_reason(int error, char *buffer, size_t size) {
     buffer[0] = '\0';
@@ -23,7 +23,7 @@ static rondo_status file_failed(const char *path, const char *what, int error) {
     return RONDO__FAIL(IO, FILE, "'%.300s' cannot be %s: %s", path, what, reason);
 }
 
-rondo_status rondo__onnx_file_open(const char *path, int32_t flags, int32_t *out_descriptor, uint64_t *out_size) {
+rondo_status rondo__import_file_open(const char *path, int32_t flags, int32_t *out_descriptor, uint64_t *out_size) {
     /* Non-blocking, so that a pipe without a writer does not hold us before we see that it is one. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     if (descriptor < 0) return file_failed(path, "opened", errno);
@@ -41,7 +41,7 @@ rondo_status rondo__onnx_file_open(const char *path, int32_t flags, int32_t *out
     return RONDO_OK;
 }
 
-rondo_status rondo__onnx_file_fill(int32_t descriptor, const char *path, uint64_t offset, void *out, size_t size) {
+rondo_status rondo__import_file_fill(int32_t descriptor, const char *path, uint64_t offset, void *out, size_t size) {
     uint8_t *at = out;
     while (size) {
         size_t piece = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
@@ -56,13 +56,13 @@ rondo_status rondo__onnx_file_fill(int32_t descriptor, const char *path, uint64_
     return RONDO_OK;
 }
 
-bool rondo__onnx_file_is_pointer(const void *data, size_t size) {
+bool rondo__import_file_is_pointer(const void *data, size_t size) {
     static const char file_pointer_start[] = "version https://git-lfs";
     return size >= sizeof file_pointer_start - 1 &&
            memcmp(data, file_pointer_start, sizeof file_pointer_start - 1) == 0;
 }
 
-static rondo_status file_read_open(rondo__onnx_file *file, int32_t descriptor, const char *path, uint64_t size,
+static rondo_status file_read_open(rondo__import_file *file, int32_t descriptor, const char *path, uint64_t size,
                                    uint64_t maximum) {
     if (size == 0) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", path);
     if (size > maximum)
@@ -75,22 +75,22 @@ static rondo_status file_read_open(rondo__onnx_file *file, int32_t descriptor, c
     rondo__prefault(data, (size_t)size);
     file->data = data;
     file->size = (size_t)size;
-    return rondo__onnx_file_fill(descriptor, path, 0, data, (size_t)size);
+    return rondo__import_file_fill(descriptor, path, 0, data, (size_t)size);
 }
 
-rondo_status rondo__onnx_file_read(const rondo_allocator *allocator, const char *path, uint64_t maximum,
-                                   rondo__onnx_file *out_file) {
-    *out_file = (rondo__onnx_file){.allocator = *allocator};
+rondo_status rondo__import_file_read(const rondo_allocator *allocator, const char *path, uint64_t maximum,
+                                     rondo__import_file *out_file) {
+    *out_file = (rondo__import_file){.allocator = *allocator};
     int32_t descriptor;
     uint64_t size;
-    RONDO__TRY(rondo__onnx_file_open(path, 0, &descriptor, &size));
+    RONDO__TRY(rondo__import_file_open(path, 0, &descriptor, &size));
     rondo_status status = file_read_open(out_file, descriptor, path, size, maximum);
     (void)close(descriptor);
-    if (status) rondo__onnx_file_release(out_file);
+    if (status) rondo__import_file_release(out_file);
     return status;
 }
 
-void rondo__onnx_file_release(rondo__onnx_file *file) {
+void rondo__import_file_release(rondo__import_file *file) {
     rondo__free(&file->allocator, file->data, file->size);
     file->data = NULL;
     file->size = 0;
