@@ -9,6 +9,7 @@
 
 static const char bench_help[] =
     "usage: rondo bench FILE [inputs as for rondo run] [--seconds S] [--device NAME] [--json]\n"
+    "                  [-O LEVEL] [--passes A,B] [--disable-pass NAME] (rondo passes)\n"
     "Times load, compile and capture once, and runs for S seconds (default 1) each way, synchronised every time.\n"
     "  replay   the captured graph\n"
     "  eager    the same calls enqueued one by one\n"
@@ -142,7 +143,8 @@ static int bench_model(const cli_options *options, cli_model *model) {
 int cli_bench(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_JSON | CLI_OPT_SECONDS, options);
+    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_JSON | CLI_OPT_SECONDS | CLI_OPT_PASSES,
+                         options);
     options->quiet = true; /* an empty graph is measured on purpose */
     if (code == CLI_DONE && options->help) {
         fputs(bench_help, stdout);

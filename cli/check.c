@@ -19,7 +19,7 @@
 #include "cli.h"
 
 static const char check_help[] =
-    "usage: rondo check DIR... [--device NAME] [--list] [--passes FILE] [--timeout SECONDS]\n"
+    "usage: rondo check DIR... [--device NAME] [--list] [--passes FILE] [--timeout SECONDS] [-O 0..3] [--disable-pass NAME]\n"
     "Runs ONNX backend test folders (model.onnx with test_data_set_*); a DIR without a model.onnx stands for the folders\n"
     "in it. Closes with 'N passed, N failed, N skipped': skipped are models with an operator or type that is not there.\n"
     "  --list           the reason of each skip\n"
@@ -125,11 +125,13 @@ static int compare_outputs(check_case *test, cli_model *model, const char *set) 
 }
 
 /* Compiles as the command line does, but keeps the status: an unsupported model is a skip. */
-static rondo_status compile_for(cli_model *model) {
+static rondo_status compile_for(const cli_options *given, cli_model *model) {
     rondo_dim_binding *dims = cli_allocate((size_t)model->input_count * RONDO_RANK_MAX, sizeof *dims);
     rondo_value_binding *values = cli_allocate(model->input_count, sizeof *values);
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
     rondo_status status = NULL;
+    options.level = given->level;
+    options.without = given->without;
     for (uint32_t i = 0; i < model->input_count && !status; ++i) {
         rondo_tensor_info info;
         status = rondo_ir_graph_input(model->ir, i, &info);
@@ -170,7 +172,7 @@ static int check_set(check_case *test, const char *set) {
         }
         if (!status) status = read_tensor(test, &model, set, "input", i, &model.inputs[i].host);
     }
-    if (!status) status = compile_for(&model);
+    if (!status) status = compile_for(test->options, &model);
     int result = status ? skip_or_fail(test, status) : CHECK_PASSED;
     if (result == CHECK_PASSED && (cli_model_prepare(&model) != CLI_DONE || cli_model_capture(&model) != CLI_DONE))
         result = failed(test, "it compiles but cannot be prepared and captured");
@@ -345,12 +347,12 @@ static int check_all(const cli_options *options, const check_names *folders, con
         char why[1100] = "";
         const char *name = base_name(folders->names[i]);
         int result = check_apart(options, folders->names[i], why, sizeof why);
-        bool expected = !options->passes_file || has_name(passes, name);
-        if (options->passes_file && result == CHECK_SKIPPED && expected) {
+        bool expected = !options->passes || has_name(passes, name);
+        if (options->passes && result == CHECK_SKIPPED && expected) {
             printf("FAILED %s: must pass, but was skipped: %s\n", name, why);
             result = CHECK_FAILED;
-        } else if (options->passes_file && result == CHECK_PASSED && !expected) {
-            printf("FAILED %s: stale skip: it passes and is not in %s\n", name, options->passes_file);
+        } else if (options->passes && result == CHECK_PASSED && !expected) {
+            printf("FAILED %s: stale skip: it passes and is not in %s\n", name, options->passes);
             result = CHECK_FAILED;
         } else if (result == CHECK_FAILED) {
             printf("FAILED %s: %s\n", name, why);
@@ -369,14 +371,14 @@ static int check_all(const cli_options *options, const check_names *folders, con
 int cli_check(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     check_names folders = {0}, passes = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_DEVICE | CLI_OPT_LIST, options);
+    int code = cli_parse(argc, argv, CLI_OPT_DEVICE | CLI_OPT_LIST | CLI_OPT_PASSES, options);
     options->quiet = true;
     if (code == CLI_DONE && options->help) {
         fputs(check_help, stdout);
     } else if (code == CLI_DONE && !options->file_count) {
         code = cli_usage("rondo check wants at least one folder");
     } else if (code == CLI_DONE) {
-        if (options->passes_file) code = read_passes(options->passes_file, &passes);
+        if (options->passes) code = read_passes(options->passes, &passes);
         for (uint32_t i = 0; i < options->file_count && code == CLI_DONE; ++i)
             code = expand(options->files[i], &folders);
         if (code == CLI_DONE) code = check_all(options, &folders, &passes);

@@ -23,7 +23,11 @@ typedef struct cli_options {
     uint32_t file_count;
     cli_pair *inputs, *dims, *sets;
     uint32_t input_count, dim_count, set_count;
-    const char *output_dir, *device, *settings, *stage, *format, *check_dir, *passes_file;
+    const char *output_dir, *device, *settings, *stage, *format, *check_dir;
+    const char *passes; /* of `rondo check`: a file */
+    const char *after;
+    char *without; /* passes, separated by commas */
+    int32_t level; /* RONDO_COMPILE_* */
     const char *plugins[64];
     uint32_t plugin_count;
     uint64_t random_seed;
@@ -62,11 +66,12 @@ enum {
     CLI_OPT_RUN = 1u << 3, /* --eager --repeat --threads */
     CLI_OPT_WHY = 1u << 4,
     CLI_OPT_JSON = 1u << 5,
-    CLI_OPT_STAGE = 1u << 6,
-    CLI_OPT_LIST = 1u << 7, /* --list --passes --timeout */
+    CLI_OPT_STAGE = 1u << 6, /* --stage --format --after */
+    CLI_OPT_LIST = 1u << 7,  /* --list --passes --timeout */
     CLI_OPT_CHECK = 1u << 8,
     CLI_OPT_SECONDS = 1u << 9,
-    CLI_OPT_COMPILE = 1u << 10 /* -o --target --report */
+    CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
+    CLI_OPT_PASSES = 1u << 11   /* --passes --disable-pass -O */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
@@ -105,6 +110,8 @@ typedef struct cli_model {
     uint32_t input_count, output_count;
     uint64_t load_ns, compile_ns, capture_ns, copy_ns;
     bool want_compiled;
+    void (*after_pass)(void *user, const rondo_pass_report *report); /* of the compiler; with `user` */
+    void *user;
 } cli_model;
 
 /* Opens instance, device and stream. */
@@ -117,6 +124,8 @@ int cli_model_inputs(const cli_options *options, cli_model *model);
 rondo_status cli_model_input(const cli_model *model, uint32_t index, rondo_tensor_info *out_info);
 /* Whether the file begins as an offline file does. */
 bool cli_is_plan_file(const char *path);
+/* --passes, --disable-pass, -O and --report as the compiler wants them. */
+void cli_compile_options(const cli_options *options, rondo_compile_options *out);
 /* Compiles for the inputs' shapes and values; for dumps `partial` leaves out what needs no tensors. */
 int cli_model_compile(const cli_options *options, cli_model *model);
 /* Executable, context, device buffers, inputs copied in, everything bound. */
@@ -146,6 +155,9 @@ int cli_check(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 int cli_ops(int argc, char **argv);
 int cli_compile(int argc, char **argv);
+int cli_passes(int argc, char **argv);
+/* The passes, a line each, or as JSON. */
+int cli_list_passes(bool json);
 int cli_conformance(int argc, char **argv);
 
 #endif

@@ -14,7 +14,11 @@ static const char compile_help[] =
     "  --dim NAME=N         an open size, by its symbol or as INPUT.AXIS\n"
     "  --set NAME=VALUE     the value of an input that decides a branch or a shape: the file is for that value only\n"
     "  --target A,B         kernel catalogues, best first (cpu,ref)\n"
-    "  --report             what the compiler decided, and what the file holds\n"
+    "  -O LEVEL             0 to 3: how much the compiler does (2)\n"
+    "  --passes A,B         these passes, once each in this order, instead\n"
+    "  --disable-pass NAME  leave one out; may be repeated\n"
+    "  --list-passes        the passes there are\n"
+    "  --report             each change and decision of the compiler with its reason, and what the file holds\n"
     "  --json               the sizes as one JSON object\n"
     "  --plugin FILE        load a plugin; may be repeated\n"
     "A value that decides a branch or a shape and is not given is an error that names it.\n";
@@ -64,9 +68,11 @@ static int compile_model(cli_options *options, cli_model *model) {
 int cli_compile(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_COMPILE | CLI_OPT_JSON, options);
+    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_COMPILE | CLI_OPT_PASSES | CLI_OPT_JSON, options);
     if (code == CLI_DONE && options->help) {
         fputs(compile_help, stdout);
+    } else if (code == CLI_DONE && options->list) {
+        code = cli_list_passes(options->json);
     } else if (code == CLI_DONE) {
         code = compile_model(options, &model);
     }

@@ -10,10 +10,13 @@
 
 static const char dump_help[] =
     "usage: rondo dump FILE --stage model|compiled|plan|capture [--format text|dot|json] [inputs as for rondo run]\n"
+    "       rondo dump FILE --after PASS\n"
     "  model     the graph as it was read; needs no inputs\n"
     "  compiled  after the last pass\n"
     "  plan      steps, buffers with offsets, guards, the kernels picked and why\n"
     "  capture   the nodes that a capture of one run recorded\n"
+    "  --after PASS  the graph as the last run of that pass left it, with its reasons on standard error (rondo passes)\n"
+    "-O LEVEL, --passes A,B and --disable-pass NAME as for rondo run.\n"
     "An offline file has the stages plan and capture.\n"
     "Inputs that are not given are taken as with --random 0; open sizes need --dim, and a value that decides a branch\n"
     "needs --set or --input.\n";
@@ -52,13 +55,69 @@ static int dump_capture(cli_model *model, rondo_dump_format format) {
     return code;
 }
 
+/* ---- after a pass: the last of its runs counts, so each dump takes the place of the one before */
+
+typedef struct dump_after {
+    const char *pass;
+    rondo_dump_format format;
+    char *text, *reasons;
+    size_t text_size, reasons_size;
+    rondo_status status;
+    uint32_t runs;
+} dump_after;
+
+static void after_pass(void *user, const rondo_pass_report *report) {
+    dump_after *dump = user;
+    if (dump->status || strcmp(report->name, dump->pass) != 0) return;
+    free(dump->text);
+    dump->text = NULL;
+    FILE *text = open_memstream(&dump->text, &dump->text_size);
+    if (!text) return;
+    dump->status = rondo_ir_graph_dump(report->graph, dump->format, cli_write, text);
+    (void)fclose(text);
+    for (uint32_t i = 0; i < report->remark_count; ++i) {
+        size_t size = strlen(report->remarks[i]);
+        dump->reasons = cli_grow(dump->reasons, dump->reasons_size + size + 4u, 1);
+        dump->reasons_size +=
+            (size_t)snprintf(dump->reasons + dump->reasons_size, size + 4u, "  %s\n", report->remarks[i]);
+    }
+    dump->runs++;
+}
+
+static int dump_pass(cli_options *options, cli_model *model, rondo_dump_format format) {
+    dump_after dump = {.pass = options->after, .format = format};
+    options->random = options->report = true;
+    model->after_pass = after_pass;
+    model->user = &dump;
+    int code = cli_model_open(options, model);
+    if (code == CLI_DONE) code = cli_model_import(options, model);
+    if (code == CLI_DONE && !model->ir) code = cli_usage("an offline file holds a plan and no graph: --stage is plan");
+    if (code == CLI_DONE) code = cli_model_inputs(options, model);
+    if (code == CLI_DONE) code = cli_model_compile(options, model);
+    if (code == CLI_DONE) code = cli_report(dump.status);
+    else rondo_status_release(dump.status);
+    if (code == CLI_DONE && !dump.runs)
+        code = cli_usage("pass '%s' did not run (rondo passes lists those that there are)", options->after);
+    if (code == CLI_DONE) {
+        (void)fwrite(dump.text, 1, dump.text_size, stdout);
+        if (dump.reasons) fputs(dump.reasons, stderr);
+    }
+    free(dump.text);
+    free(dump.reasons);
+    return code;
+}
+
+static bool is_stage(const char *stage, const char *name) { return stage && strcmp(stage, name) == 0; }
+
 static int dump_stage(cli_options *options, cli_model *model) {
     rondo_dump_format format = RONDO_DUMP_TEXT;
     const char *stage = options->stage;
     int code = parse_format(options->format, &format);
     if (code != CLI_DONE) return code;
-    bool is_model = stage && strcmp(stage, "model") == 0, is_plan = stage && strcmp(stage, "plan") == 0;
-    bool is_compiled = stage && strcmp(stage, "compiled") == 0, is_capture = stage && strcmp(stage, "capture") == 0;
+    if (options->after && stage) return cli_usage("--stage and --after exclude each other");
+    if (options->after) return dump_pass(options, model, format);
+    bool is_model = is_stage(stage, "model"), is_plan = is_stage(stage, "plan");
+    bool is_compiled = is_stage(stage, "compiled"), is_capture = is_stage(stage, "capture");
     if (!is_model && !is_plan && !is_compiled && !is_capture)
         return cli_usage("--stage is model, compiled, plan or capture%s%s%s", stage ? ", not '" : "",
                          stage ? stage : "", stage ? "'" : "");
@@ -80,7 +139,7 @@ static int dump_stage(cli_options *options, cli_model *model) {
 int cli_dump(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_STAGE, options);
+    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_STAGE | CLI_OPT_PASSES, options);
     if (code == CLI_DONE && options->help) {
         fputs(dump_help, stdout);
     } else if (code == CLI_DONE) {

@@ -17,6 +17,7 @@ static const struct {
     {"check", cli_check, "run ONNX backend test folders"},
     {"dump", cli_dump, "a stage of a model as text, dot or json"},
     {"compile", cli_compile, "an offline file from a model"},
+    {"passes", cli_passes, "what the compiler does, pass by pass"},
     {"ops", cli_ops, "operators, what they take and give, and who has kernels for them"},
     {"conformance", cli_conformance, "the contract, on any backend"},
 };

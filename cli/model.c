@@ -292,6 +292,13 @@ static int check_plan_inputs(const cli_model *model) {
     return CLI_BAD_DATA;
 }
 
+void cli_compile_options(const cli_options *options, rondo_compile_options *out) {
+    out->passes = options->passes;
+    out->without = options->without;
+    out->level = options->level;
+    if (options->report) out->flags |= RONDO_COMPILE_EXPLAIN;
+}
+
 int cli_model_compile(const cli_options *options, cli_model *model) {
     if (!model->ir) return check_plan_inputs(model);
     uint32_t dim_count = 0;
@@ -300,6 +307,9 @@ int cli_model_compile(const cli_options *options, cli_model *model) {
     rondo_compile_options compile = RONDO_COMPILE_OPTIONS_INIT;
     int code = CLI_DONE;
     compile.catalogues = options->target;
+    compile.after_pass = model->after_pass;
+    compile.user = model->user;
+    cli_compile_options(options, &compile);
     for (uint32_t i = 0; i < model->input_count && code == CLI_DONE; ++i) {
         rondo_tensor_info info;
         rondo_status status = cli_model_input(model, i, &info);

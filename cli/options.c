@@ -33,6 +33,10 @@ enum {
     OPT_OUTPUT,
     OPT_TARGET,
     OPT_REPORT,
+    OPT_DISABLE,
+    OPT_LEVEL,
+    OPT_LIST_PASSES,
+    OPT_AFTER,
     OPT_HELP
 };
 
@@ -59,6 +63,10 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"output", required_argument, 0, OPT_OUTPUT},
                                              {"target", required_argument, 0, OPT_TARGET},
                                              {"report", no_argument, 0, OPT_REPORT},
+                                             {"disable-pass", required_argument, 0, OPT_DISABLE},
+                                             {"level", required_argument, 0, OPT_LEVEL},
+                                             {"list-passes", no_argument, 0, OPT_LIST_PASSES},
+                                             {"after", required_argument, 0, OPT_AFTER},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
@@ -79,13 +87,17 @@ static uint32_t needed_bit(int option) {
     case OPT_JSON: return CLI_OPT_JSON;
     case OPT_STAGE:
     case OPT_FORMAT: return CLI_OPT_STAGE;
+    case OPT_PASSES: return CLI_OPT_LIST | CLI_OPT_PASSES;
+    case OPT_DISABLE:
+    case OPT_LEVEL: return CLI_OPT_PASSES;
+    case OPT_AFTER: return CLI_OPT_STAGE;
     case OPT_LIST:
-    case OPT_PASSES:
     case OPT_TIMEOUT: return CLI_OPT_LIST;
     case OPT_CHECK: return CLI_OPT_CHECK;
     case OPT_SECONDS: return CLI_OPT_SECONDS;
     case OPT_OUTPUT:
     case OPT_TARGET:
+    case OPT_LIST_PASSES:
     case OPT_REPORT: return CLI_OPT_COMPILE;
     default: return 0;
     }
@@ -148,6 +160,21 @@ static int number(const char *option, const char *text, uint64_t minimum, uint64
     return CLI_DONE;
 }
 
+/* Each --disable-pass adds to one list, which the compiler checks. */
+static int disable(const char *text, cli_options *o) {
+    size_t before = o->without ? strlen(o->without) : 0;
+    o->without = cli_grow(o->without, before + strlen(text) + 2u, 1);
+    if (before) o->without[before++] = ',';
+    memcpy(o->without + before, text, strlen(text) + 1u);
+    return CLI_DONE;
+}
+
+static int level(const char *text, cli_options *o) {
+    if (text[0] < '0' || text[0] > '3' || text[1]) return cli_usage("-O wants 0, 1, 2 or 3, not '%s'", text);
+    o->level = RONDO_COMPILE_O0 + (text[0] - '0');
+    return CLI_DONE;
+}
+
 static int take(int option, cli_options *o) {
     switch (option) {
     case OPT_INPUT: return add_pair("input", optarg, &o->inputs, &o->input_count);
@@ -169,7 +196,11 @@ static int take(int option, cli_options *o) {
     case OPT_STAGE: o->stage = optarg; return CLI_DONE;
     case OPT_FORMAT: o->format = optarg; return CLI_DONE;
     case OPT_LIST: o->list = true; return CLI_DONE;
-    case OPT_PASSES: o->passes_file = optarg; return CLI_DONE;
+    case OPT_PASSES: o->passes = optarg; return CLI_DONE;
+    case OPT_DISABLE: return disable(optarg, o);
+    case OPT_LEVEL: return level(optarg, o);
+    case OPT_LIST_PASSES: o->list = true; return CLI_DONE;
+    case OPT_AFTER: o->after = optarg; return CLI_DONE;
     case OPT_TIMEOUT: return number("timeout", optarg, 1, 86400, &o->timeout_s);
     case OPT_CHECK: o->check_dir = optarg; return CLI_DONE;
     case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
@@ -200,9 +231,10 @@ int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
     opterr = 0;
     optind = 1;
     int option, index = 0, code;
-    while ((option = getopt_long(argc, argv, ":ho:", long_options, &index)) != -1) {
+    while ((option = getopt_long(argc, argv, ":ho:O:", long_options, &index)) != -1) {
         if (option == 'h') option = OPT_HELP;
         if (option == 'o') option = OPT_OUTPUT;
+        if (option == 'O') option = OPT_LEVEL;
         if (option == ':') return cli_usage("%s wants a value (rondo %s --help)", argv[optind - 1], argv[0]);
         if (option == '?') return cli_usage("unknown option %s (rondo %s --help)", argv[optind - 1], argv[0]);
         uint32_t bit = needed_bit(option);
@@ -227,4 +259,5 @@ void cli_options_free(cli_options *options) {
     free(options->inputs);
     free(options->dims);
     free(options->sets);
+    free(options->without);
 }

@@ -28,6 +28,9 @@ static const char run_help[] =
     "  --eager                 enqueue call by call instead of replaying a capture\n"
     "  --repeat N              run N times\n"
     "  --threads N             1 so far\n"
+    "  -O LEVEL                0 to 3: how much the compiler does (2); rondo passes lists what\n"
+    "  --passes A,B            these passes, once each in this order, instead\n"
+    "  --disable-pass NAME     leave one out; may be repeated\n"
     "  --why                   say what the compiler decided\n"
     "  --json                  one JSON object on standard output instead of text\n"
     "  --plugin FILE           load a plugin; may be repeated\n"
@@ -180,7 +183,7 @@ int cli_run(int argc, char **argv) {
     cli_model model = {0};
     int code = cli_parse(argc, argv,
                          CLI_OPT_INPUT | CLI_OPT_OUTPUT_DIR | CLI_OPT_DEVICE | CLI_OPT_RUN | CLI_OPT_WHY |
-                             CLI_OPT_CHECK | CLI_OPT_JSON,
+                             CLI_OPT_PASSES | CLI_OPT_CHECK | CLI_OPT_JSON,
                          options);
     if (code == CLI_DONE && options->help) {
         fputs(run_help, stdout);

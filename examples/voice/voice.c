@@ -27,7 +27,11 @@ static void load(rondo_instance *instance, const char *path) {
     rondo_tensor_view value = {&sample_rate, 1, 0, 0, RONDO_DTYPE_I64, NULL, NULL, 0};
     rondo_value_binding values[] = {{"sr", &value}};
     rondo_dim_binding dims[] = {{"input", 0, 1, 0, 0}, {"input", 0, WINDOW, 1, 0}, {"state", 0, 1, 1, 0}};
-    rondo_compile_options options = {sizeof options, 3, 1, 0, dims, values, NULL};
+    rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
+    options.dims = dims;
+    options.dim_count = 3;
+    options.values = values;
+    options.value_count = 1;
     rondo_ir_graph *model;
     rondo_plan *plan;
     rondo_executable *executable;

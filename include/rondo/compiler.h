@@ -135,6 +135,20 @@ typedef struct rondo_value_binding {
     const rondo_tensor_view *value;
 } rondo_value_binding;
 
+/* What one run of a pass did. Everything is borrowed for the call. */
+typedef struct rondo_pass_report {
+    uint32_t struct_size;
+    uint32_t index; /* among the passes that ran: a pass may run several times */
+    const char *name;
+    const rondo_ir_graph *graph; /* as the pass left it */
+    uint32_t nodes;              /* alive now */
+    uint32_t changes;
+    const char *const *remarks; /* its reasons; with RONDO_COMPILE_EXPLAIN one for each change */
+    uint32_t remark_count;
+    uint32_t reserved;
+    uint64_t ns;
+} rondo_pass_report;
+
 typedef struct rondo_compile_options {
     uint32_t struct_size;
     uint32_t dim_count;
@@ -143,19 +157,51 @@ typedef struct rondo_compile_options {
     const rondo_dim_binding *dims;
     const rondo_value_binding *values;
     const char *catalogues; /* "cpu,ref": where kernels are looked for, best first; null: that */
+    const char *passes;     /* "fold,dead": these passes, once each in this order; null: what the level says */
+    const char *without;    /* "duplicates,fuse-bias": passes to leave out; null: none */
+    int32_t level;          /* RONDO_COMPILE_O0 ... */
+    uint32_t reserved;
+    uint64_t fold_bytes_max; /* of one result that is worked out now, unless what it is made of is larger; 0: 16 MiB */
+    void (*after_pass)(void *user, const rondo_pass_report *report); /* called on this thread; null: nobody asks */
+    void *user;
 } rondo_compile_options;
 #define RONDO_COMPILE_OPTIONS_INIT \
-    { sizeof(rondo_compile_options), 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_compile_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
-    RONDO_COMPILE_NO_FUSION = 1u << 0,
-    RONDO_COMPILE_NO_FOLDING = 1u << 1, /* only what conditions and shapes need is folded */
-    RONDO_COMPILE_NO_REUSE = 1u << 2    /* every buffer has memory of its own */
+    RONDO_COMPILE_NO_FUSION = 1u << 0,  /* without fuse-bias and fuse-activation */
+    RONDO_COMPILE_NO_FOLDING = 1u << 1, /* without fold: only what conditions and shapes need is worked out */
+    RONDO_COMPILE_NO_REUSE = 1u << 2,   /* every buffer has memory of its own */
+    RONDO_COMPILE_EXPLAIN = 1u << 3,    /* a remark for each change, not only for each decision */
+    RONDO_COMPILE_VERIFY = 1u << 4      /* the graph is checked after each pass; INTERNAL names the pass */
 };
+/* How much is done. What must run runs at every level. */
+enum {
+    RONDO_COMPILE_LEVEL_DEFAULT = 0, /* O2 */
+    RONDO_COMPILE_O0 = 1,            /* nothing else: what is written is what runs, in memory of its own */
+    RONDO_COMPILE_O1 = 2,            /* folding, dead code, duplicates, what changes nothing: every bit is kept */
+    RONDO_COMPILE_O2 = 3,            /* and rules of arithmetic that keep every value, layout clean-up, fusion */
+    RONDO_COMPILE_O3 = 4             /* and the memory plan tries all its orders, whatever the time */
+};
+
+/* A pass as `rondo passes` lists it. Names and sentences are static. */
+typedef struct rondo_pass_info {
+    uint32_t struct_size;
+    int32_t level; /* from which on it runs; RONDO_COMPILE_O0 for what must run */
+    const char *name;
+    const char *summary;
+    uint32_t required; /* 1: it always runs, at its place, and cannot be listed or left out */
+    uint32_t reserved;
+} rondo_pass_info;
+#define RONDO_PASS_INFO_INIT \
+    { sizeof(rondo_pass_info), 0, 0, 0, 0, 0 }
+/* Pass `index` in the order in which they run first. NOT_FOUND past the end. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_compile_pass(uint32_t index, rondo_pass_info *out_info);
 
 /* Specialises the graph to concrete sizes and makes a plan. The graph is not changed. Either out parameter may be null;
  * out_compiled receives the graph as it was after the last pass. INVALID_ARGUMENT (input): an open size or needed value
- * was not given, named; (meta): the sizes do not fit, naming the node; UNSUPPORTED: a node without a kernel (kernel),
- * with every catalogue's reason, or a condition that depends on data (meta). Thread-safe. */
+ * was not given, named; (meta): the sizes do not fit, naming the node; (none): a pass that there is not, or one that
+ * must run and is listed; UNSUPPORTED: a node without a kernel (kernel), with every catalogue's reason, or a condition
+ * that depends on data (meta). Thread-safe. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph,
                                                     const rondo_compile_options *options, rondo_ir_graph **out_compiled,
                                                     rondo_plan **out_plan);

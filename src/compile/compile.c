@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass manager: the passes in their order, and which options leave one out. */
+ * The pass manager: runs the passes of a pipeline, repeats those that clean up, and tells what each did. */
 #include "compile/compile.h"
 
 #include <string.h>
@@ -10,26 +10,8 @@
 
 /* Scratch of one compilation. */
 #define COMPILE_ARENA_MAX ((size_t)1 << 36)
-
-typedef struct compile_pass {
-    const char *name;
-    rondo__compile_pass run;
-    uint32_t unless; /* left out with one of these flags */
-    uint32_t only_for_plan;
-} compile_pass;
-
-static const compile_pass compile_passes[] = {
-    {"specialise", rondo__compile_specialise, 0, 0},
-    {"resolve", rondo__compile_resolve, 0, 0},
-    {"dead", rondo__compile_dead, 0, 0},
-    {"simplify", rondo__compile_simplify, 0, 0},
-    {"duplicates", rondo__compile_duplicates, 0, 0},
-    {"fuse bias", rondo__compile_fuse_bias, RONDO_COMPILE_NO_FUSION, 0},
-    {"fuse activation", rondo__compile_fuse_activation, RONDO_COMPILE_NO_FUSION, 0},
-    {"dead", rondo__compile_dead, 0, 0},
-    {"compact", rondo__compile_compact, 0, 0},
-    {"emit", rondo__compile_emit, 0, 1},
-};
+/* Each round is linear in the graph; what still changes after so many is good enough as it is. */
+#define COMPILE_ROUNDS_MAX 8u
 
 /* What is dead or unused is left behind; from here on the graph is as the caller may see it. */
 rondo_status rondo__compile_compact(rondo__compile_state *state) {
@@ -40,28 +22,88 @@ rondo_status rondo__compile_compact(rondo__compile_state *state) {
     return RONDO_OK;
 }
 
-static rondo_status compile_run(rondo__compile_state *state, bool plan_wanted) {
+static void compile_tell(const rondo__compile_state *state, const rondo__compile_pass_row *row, uint32_t index,
+                         size_t remarks, uint64_t ns) {
+    rondo_pass_report report = {.struct_size = sizeof report, .index = index, .name = row->name, .ns = ns};
+    for (size_t n = 0; n < state->graph->nodes.count; n++) {
+        report.nodes += !rondo__ir_node_at(state->graph, (rondo_ir_node)n)->dead;
+    }
+    report.graph = state->graph;
+    report.changes = state->changes;
+    report.remark_count = (uint32_t)(state->remarks.count - remarks);
+    report.remarks = report.remark_count ? RONDO__BUFFER_AT(&state->remarks, const char *const, remarks) : NULL;
+    state->options.after_pass(state->options.user, &report);
+}
+
+static rondo_status compile_pass(rondo__compile_state *state, const rondo__compile_pass_row *row, uint32_t *index) {
+    size_t remarks = state->remarks.count;
+    uint64_t begin = state->options.after_pass ? rondo__now_ns() : 0;
+    state->changes = 0;
+    RONDO__TRY_NOTE(row->run(state), "while compiling '%s', in pass '%s'", state->source->name, row->name);
+    /* What specialise leaves has values and no nodes yet. */
+    if (state->options.flags & RONDO_COMPILE_VERIFY && row->run != rondo__compile_specialise) {
+        RONDO__TRY_NOTE(rondo__ir_verify(state->graph), "while compiling '%s', after pass '%s'", state->source->name,
+                        row->name);
+    }
+    if (state->options.after_pass) compile_tell(state, row, *index, remarks, rondo__now_ns() - begin);
+    ++*index;
+    return RONDO_OK;
+}
+
+static rondo_status compile_run(rondo__compile_state *state, const rondo__compile_pipeline *pipeline,
+                                bool plan_wanted) {
+    uint32_t index = 0, rounds = 1;
+    bool changed = false;
     RONDO__TRY(rondo__ir_verify(state->source));
-    for (size_t i = 0; i < sizeof compile_passes / sizeof *compile_passes; i++) {
-        const compile_pass *pass = &compile_passes[i];
-        if (state->options.flags & pass->unless || (pass->only_for_plan && !plan_wanted)) continue;
-        RONDO__TRY_NOTE(pass->run(state), "while compiling '%s', in pass '%s'", state->source->name, pass->name);
+    for (size_t i = 0; i < pipeline->passes.count; i++) {
+        const rondo__compile_pass_row *row = *RONDO__BUFFER_AT(&pipeline->passes, const rondo__compile_pass_row *, i);
+        if (row->run == rondo__compile_emit && !plan_wanted) continue;
+        RONDO__TRY(compile_pass(state, row, &index));
+        bool repeated = i >= pipeline->repeat_from && i < pipeline->repeat_to;
+        /* Whatever is dead is gone for all passes already. */
+        changed = changed || (repeated && state->changes > 0 && row->run != rondo__compile_dead);
+        if (!repeated || i + 1 < pipeline->repeat_to || !changed || rounds == COMPILE_ROUNDS_MAX) continue;
+        i = pipeline->repeat_from - 1u; /* specialise and resolve come before */
+        changed = false;
+        rounds++;
     }
     return RONDO_OK;
 }
 
 static rondo_status compile_options(const rondo_compile_options *given, rondo_compile_options *out) {
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
-    uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE;
+    uint32_t known = RONDO_COMPILE_NO_FUSION | RONDO_COMPILE_NO_FOLDING | RONDO_COMPILE_NO_REUSE |
+                     RONDO_COMPILE_EXPLAIN | RONDO_COMPILE_VERIFY;
     RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", given, &options, sizeof options));
     if (options.flags & ~known) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: unknown flags %#x", options.flags & ~known);
     }
+    if (options.level < RONDO_COMPILE_LEVEL_DEFAULT || options.level > RONDO_COMPILE_O3) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: there is no level %d", options.level);
+    }
     if ((options.dim_count > 0 && !options.dims) || (options.value_count > 0 && !options.values)) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: sizes or values are counted but null");
     }
+    if (options.level == RONDO_COMPILE_O0) options.flags |= RONDO_COMPILE_NO_REUSE;
     *out = options;
     return RONDO_OK;
+}
+
+static rondo_status compile_with(rondo__compile_state *state, rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
+    rondo__compile_pipeline pipeline;
+    rondo_status status = rondo__compile_pipeline_make(&state->allocator, &state->options, &pipeline);
+    if (!pipeline.folds) state->options.flags |= RONDO_COMPILE_NO_FOLDING;
+    if (!status) status = compile_run(state, &pipeline, out_plan != NULL);
+    rondo__compile_pipeline_deinit(&pipeline);
+    if (!status && out_compiled) {
+        *out_compiled = state->graph;
+        state->graph = NULL;
+    }
+    if (!status && out_plan) {
+        *out_plan = state->plan;
+        state->plan = NULL;
+    }
+    return status;
 }
 
 rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kernel_set *kernels,
@@ -73,15 +115,7 @@ rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kerne
     RONDO__TRY(compile_options(options, &state.options));
     rondo__arena_init(&state.arena, allocator, COMPILE_ARENA_MAX);
     rondo__buffer_init(&state.remarks, allocator, sizeof(const char *), 1u << 20);
-    rondo_status status = compile_run(&state, out_plan != NULL);
-    if (!status && out_compiled) {
-        *out_compiled = state.graph;
-        state.graph = NULL;
-    }
-    if (!status && out_plan) {
-        *out_plan = state.plan;
-        state.plan = NULL;
-    }
+    rondo_status status = compile_with(&state, out_compiled, out_plan);
     rondo_plan_release(state.plan);
     rondo_ir_graph_release(state.graph);
     rondo__buffer_deinit(&state.remarks);

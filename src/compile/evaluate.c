@@ -26,7 +26,8 @@ static rondo_status evaluate_outputs(rondo__compile_state *state, const rondo__c
             if (!rondo__checked_add_u64(*total, bytes, total)) return RONDO_OK;
         }
     }
-    if (out > EVALUATE_BYTES_MAX && out > in) return RONDO_OK;
+    uint64_t most = state->options.fold_bytes_max > 0 ? state->options.fold_bytes_max : EVALUATE_BYTES_MAX;
+    if (out > most && out > in) return RONDO_OK;
     for (uint32_t i = 0; i < request->request.output_count; i++) {
         const rondo_operand *o = &request->outputs[i];
         int64_t elements = 0;

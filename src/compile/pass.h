@@ -37,13 +37,15 @@ typedef struct rondo__compile_state {
     rondo__compile_binding bindings[RONDO__COMPILE_BINDINGS_MAX];
     uint32_t binding_count;
     rondo_plan *plan; /* made by emit */
+    uint32_t changes; /* of the pass that runs, so far */
 } rondo__compile_state;
 
 typedef rondo_status (*rondo__compile_pass)(rondo__compile_state *state);
 
-/* In the order in which they run. */
+/* In the order of the table in pipeline.c. */
 rondo_status rondo__compile_specialise(rondo__compile_state *state);
 rondo_status rondo__compile_resolve(rondo__compile_state *state);
+rondo_status rondo__compile_fold(rondo__compile_state *state);
 rondo_status rondo__compile_simplify(rondo__compile_state *state);
 rondo_status rondo__compile_duplicates(rondo__compile_state *state);
 rondo_status rondo__compile_fuse_bias(rondo__compile_state *state);
@@ -52,9 +54,36 @@ rondo_status rondo__compile_dead(rondo__compile_state *state);
 rondo_status rondo__compile_compact(rondo__compile_state *state);
 rondo_status rondo__compile_emit(rondo__compile_state *state);
 
+/* ---------------------------------------------------------------------------------------------------- pipeline */
+
+typedef struct rondo__compile_pass_row {
+    const char *name;
+    const char *summary;
+    rondo__compile_pass run;
+    int32_t level; /* RONDO_COMPILE_O0: it must run */
+    bool cleans;   /* belongs to the passes that are repeated as long as one of them changes something */
+} rondo__compile_pass_row;
+
+/* Which passes run, in which order. Those of [repeat_from, repeat_to) again and again, until none changes anything. */
+typedef struct rondo__compile_pipeline {
+    rondo__buffer passes; /* const rondo__compile_pass_row * */
+    size_t repeat_from, repeat_to;
+    bool folds; /* what is constant is worked out */
+} rondo__compile_pipeline;
+
+/* Null past the end. */
+const rondo__compile_pass_row *rondo__compile_pass_at(uint32_t index);
+/* From the options. INVALID_ARGUMENT: a name that there is not, listing all; one that must run. */
+RONDO_MUST_USE rondo_status rondo__compile_pipeline_make(const rondo_allocator *allocator,
+                                                         const rondo_compile_options *options,
+                                                         rondo__compile_pipeline *out_pipeline);
+void rondo__compile_pipeline_deinit(rondo__compile_pipeline *pipeline);
+
 /* ------------------------------------------------------------------------------------------- shared by passes */
 
 rondo_status rondo__compile_remark(rondo__compile_state *state, const char *format, ...) RONDO_PRINTF(2, 3);
+/* Counts a change; its reason becomes a remark when somebody asked for all of them. */
+rondo_status rondo__compile_changed(rondo__compile_state *state, const char *format, ...) RONDO_PRINTF(2, 3);
 
 /* A kernel request made of a node, with room that is used again for the next one. */
 typedef struct rondo__compile_request {

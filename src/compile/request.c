@@ -10,16 +10,31 @@
 
 #define COMPILE_REMARKS_MAX (1u << 20)
 
-rondo_status rondo__compile_remark(rondo__compile_state *state, const char *format, ...) {
+static rondo_status compile_remark_add(rondo__compile_state *state, const char *format, va_list arguments) {
     char line[512];
-    va_list arguments;
-    va_start(arguments, format);
     int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
     if (length < 0 || state->remarks.count >= COMPILE_REMARKS_MAX) return RONDO_OK;
     const char *text = NULL;
     RONDO__TRY(rondo__arena_string(&state->arena, line, strlen(line), &text));
     return rondo__buffer_append(&state->remarks, &text, 1);
+}
+
+rondo_status rondo__compile_remark(rondo__compile_state *state, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    rondo_status status = compile_remark_add(state, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+rondo_status rondo__compile_changed(rondo__compile_state *state, const char *format, ...) {
+    state->changes++;
+    if (!(state->options.flags & RONDO_COMPILE_EXPLAIN)) return RONDO_OK;
+    va_list arguments;
+    va_start(arguments, format);
+    rondo_status status = compile_remark_add(state, format, arguments);
+    va_end(arguments);
+    return status;
 }
 
 void rondo__compile_request_init(rondo__compile_request *request, const rondo_allocator *allocator) {

@@ -16,6 +16,8 @@ rondo_status rondo__compile_dead(rondo__compile_state *state) {
         }
         if (!used) {
             node->dead = true;
+            RONDO__TRY(rondo__compile_changed(state, "node '%s' (%s): nothing uses what it gives", node->name,
+                                              node->operator_name));
             for (uint32_t i = 0; i < node->input_count; i++) {
                 if (node->inputs[i] != RONDO_IR_NONE) uses[node->inputs[i]]--;
             }

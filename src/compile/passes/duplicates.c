@@ -88,6 +88,9 @@ static rondo_status duplicates_constants(duplicates *d, uint32_t *out_merged) {
         if (entry->used) {
             d->map[i] = entry->index;
             ++*out_merged;
+            RONDO__TRY(rondo__compile_changed(d->state, "constant '%s': the same as '%s'",
+                                              rondo__ir_value_at(d->graph, (rondo_ir_value)i)->name,
+                                              rondo__ir_value_at(d->graph, entry->index)->name));
         } else {
             *entry = (duplicates_entry){hash, (uint32_t)i, 1};
         }
@@ -175,6 +178,8 @@ static rondo_status duplicates_nodes(duplicates *d, uint32_t *out_merged) {
         }
         node->dead = true;
         ++*out_merged;
+        RONDO__TRY(rondo__compile_changed(d->state, "node '%s' (%s): does the same as '%s'", node->name,
+                                          node->operator_name, first->name));
     }
     return RONDO_OK;
 }

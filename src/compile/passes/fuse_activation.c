@@ -97,6 +97,7 @@ static rondo_status fuse_activation_try(fuse_activation *f, rondo_ir_node index)
     RONDO__TRY(rondo__compile_prefers(f->state, &f->request, &before, &after, &done));
     if (!done) return RONDO_OK;
     RONDO__TRY(rondo__compile_absorb(f->state, producer, index, &after));
+    f->state->changes++;
     return rondo__compile_remark(f->state, "node '%s': %s of '%s' fused", before.name, operator_name, name);
 }
 

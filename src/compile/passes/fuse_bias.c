@@ -81,6 +81,7 @@ static rondo_status fuse_bias_try(fuse_bias *f, rondo_ir_node add, uint32_t side
     RONDO__TRY(rondo__compile_prefers(f->state, &f->request, &before, &after, out_done));
     if (!*out_done) return RONDO_OK;
     RONDO__TRY(rondo__compile_absorb(f->state, producer, add, &after));
+    f->state->changes++;
     return rondo__compile_remark(f->state, "node '%s': bias of '%s' fused", before.name, name);
 }
 

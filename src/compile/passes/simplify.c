@@ -18,6 +18,8 @@ rondo_status rondo__compile_simplify(rondo__compile_state *state) {
         rondo__ir_value_at(graph, node->outputs[0])->producer = RONDO_IR_NONE;
         node->dead = true;
         removed++;
+        RONDO__TRY(
+            rondo__compile_changed(state, "node '%s' (%s): gives what it takes", node->name, node->operator_name));
     }
     if (removed == 0) return RONDO_OK;
     rondo__ir_values_replace(graph, map);

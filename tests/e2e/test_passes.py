@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler's passes from the command line: what runs, what is refused, dumps after a pass; and a real model at every
+level against ONNX Runtime."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+from support import agree, model, rondo, run_model
+
+
+def save(folder):
+    """y = relu(x w + b) through an Identity, beside a node that nobody needs."""
+    make = onnx.helper.make_node
+    w = onnx.numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(3, 4) - 5, "w")
+    b = onnx.numpy_helper.from_array(np.array([1, -20, 3, 4], np.float32), "b")
+    nodes = [
+        make("MatMul", ["x", "w"], ["p"], "product"),
+        make("Add", ["p", "b"], ["s"], "sum"),
+        make("Identity", ["s"], ["i"], "same"),
+        make("Neg", ["x"], ["n"], "unused"),
+        make("Relu", ["i"], ["y"], "bend"),
+    ]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        nodes, "small", [value("x", 1, [2, 3])], [value("y", 1, [2, 4])], [w, b]
+    )
+    path = pathlib.Path(folder) / "small.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+class Passes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.path = save(self.folder)
+
+    def nodes_after(self, name, *extra):
+        done = rondo("dump", self.path, "--after", name, "--format", "json", *extra)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [node["name"] for node in json.loads(done.stdout)["nodes"]], done.stderr
+
+    def test_the_list(self):
+        passes = json.loads(rondo("passes", "--json").stdout)
+        self.assertEqual([p["name"] for p in passes if p["required"]], ["specialise", "resolve", "compact", "emit"])
+        self.assertTrue(all(p["summary"].endswith(".") for p in passes))
+        self.assertEqual(rondo("passes").stdout, rondo("compile", "--list-passes").stdout)
+        self.assertEqual(len(rondo("passes").stdout.splitlines()), len(passes))
+
+    def test_a_dump_after_a_pass_and_its_reasons(self):
+        every = ["bend", "product", "same", "sum", "unused"]
+        names, _ = self.nodes_after("resolve")
+        self.assertEqual(sorted(names), every)
+        names, reasons = self.nodes_after("dead", "--passes", "dead")
+        self.assertNotIn("unused", names)
+        self.assertEqual(reasons, "  node 'unused' (Neg): nothing uses what it gives\n")
+        names, reasons = self.nodes_after("simplify")
+        self.assertNotIn("same", names)
+        self.assertIn("node 'same' (Identity): gives what it takes", reasons)
+        self.assertEqual(len(self.nodes_after("compact")[0]), 1)
+        self.assertEqual(sorted(self.nodes_after("compact", "-O0")[0]), every)
+
+    def test_what_is_refused(self):
+        for arguments, text in (
+            (["--disable-pass", "emit"], "pass 'emit' must run"),
+            (["--disable-pass", "dead", "--disable-pass", "resolve"], "pass 'resolve' must run"),
+            (["--passes", "dead,specialise"], "pass 'specialise' must run"),
+            (["--passes", "deaf"], "there is no pass 'deaf'; there are dead, fold"),
+        ):
+            done = rondo("run", self.path, "--random", "1", *arguments)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(text, done.stderr)
+        for arguments in (["-O4"], ["-O", "fast"]):
+            self.assertEqual(rondo("run", self.path, *arguments).returncode, 2)
+        self.assertIn("did not run", rondo("dump", self.path, "--after", "dead", "-O0").stderr)
+        self.assertEqual(rondo("dump", self.path, "--after", "dead", "--stage", "plan").returncode, 2)
+
+    def test_a_compiled_file_says_what_was_done(self):
+        out = self.folder / "out.rondo"
+        report = rondo("compile", self.path, "-o", out, "--report").stdout
+        self.assertIn("5 nodes -> 1 calls", report)
+        for line in ("node 'unused' (Neg): nothing uses", "node 'product': bias of 'sum' fused"):
+            self.assertIn(line, report)
+        # An Identity is a view, with no step even where no pass drops it.
+        report = rondo("compile", self.path, "-o", out, "-O0").stdout
+        self.assertIn("5 nodes -> 4 calls", report)
+        report = rondo("compile", self.path, "-o", out, "--disable-pass", "fuse-bias").stdout
+        self.assertIn("5 nodes -> 2 calls", report)
+
+    def test_every_level_gives_the_values(self):
+        x = np.array([[1, -2, 3], [0.5, 0, -1]], np.float32)
+        want = np.maximum(x @ (np.arange(12, dtype=np.float32).reshape(3, 4) - 5) + [1, -20, 3, 4], 0)
+        for level in range(4):
+            got = run_model(self.path, {"x": x}, "-O", str(level))
+            agree(got["y"], want.astype(np.float32))
+
+    def test_a_real_model_at_every_level(self):
+        path = model("silero_vad.onnx")
+        random = np.random.default_rng(7)
+        inputs = {
+            "input": (random.standard_normal((1, 576)) * 0.1).astype(np.float32),
+            "state": (random.standard_normal((2, 1, 128)) * 0.1).astype(np.float32),
+            "sr": np.array(16000, np.int64),
+        }
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        peer = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        want = dict(zip([o.name for o in peer.get_outputs()], peer.run(None, inputs)))
+        names = [p["name"] for p in json.loads(rondo("passes", "--json").stdout) if not p["required"]]
+        ways = [["-O", str(level)] for level in range(4)] + [["--disable-pass", name] for name in names]
+        for extra in ways + [["--passes", name] for name in names]:
+            with self.subTest(extra):
+                for name, value in run_model(path, inputs, *extra).items():
+                    agree(value, want[name])
+
+
+if __name__ == "__main__":
+    unittest.main()
