@@ -7,6 +7,7 @@
 #include <rondo/compiler.h>
 #include <rondo/file.h>
 #include <rondo/gate.h>
+#include <rondo/ir.h>
 #include <rondo/runtime.h>
 #include <rondo/tree.h>
 

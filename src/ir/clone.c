@@ -68,6 +68,9 @@ typedef struct ir_clone {
 static rondo_status ir_clone_value(ir_clone *clone, rondo_ir_value value) {
     const rondo__ir_value_data *from = rondo__ir_value_at(clone->from, value);
     RONDO__TRY(rondo__ir_value_add(clone->to, from->name, NULL, &from->type, &clone->map[value]));
+    for (uint32_t i = 0; i < from->attribute_count; i++) {
+        RONDO__TRY(rondo__ir_value_attribute_set(clone->to, clone->map[value], &from->attributes[i]));
+    }
     rondo__ir_value_data *to = rondo__ir_value_at(clone->to, clone->map[value]);
     if (from->outer != RONDO_IR_NONE && clone->outer_map) {
         to->outer = clone->outer_map[from->outer];
@@ -134,6 +137,26 @@ static rondo_status ir_clone_node(ir_clone *clone, const rondo__ir_node_data *no
     return status;
 }
 
+/* Dead nodes are left out, so nodes move up; the live ones keep their order. */
+static rondo_status ir_clone_controls(const ir_clone *clone) {
+    const rondo_ir_graph *from = clone->from;
+    void *pointer;
+    RONDO__TRY(rondo__allocate_array(&from->allocator, from->nodes.count, sizeof(rondo_ir_node), &pointer));
+    rondo_ir_node *places = pointer, live = 0;
+    rondo_status status = RONDO_OK;
+    for (size_t n = 0; n < from->nodes.count && !status; n++) {
+        const rondo__ir_node_data *node = rondo__ir_node_at(from, (rondo_ir_node)n);
+        places[n] = node->dead ? RONDO_IR_NONE : live++;
+        for (uint32_t i = 0; i < node->control_count && !node->dead && !status; i++) {
+            rondo_ir_node before = node->controls[i];
+            if (before >= n || places[before] == RONDO_IR_NONE) continue; /* dead: there is nothing to wait for */
+            status = rondo__ir_control_add(clone->to, places[n], places[before]);
+        }
+    }
+    rondo__free(&from->allocator, pointer, from->nodes.count * sizeof *places);
+    return status;
+}
+
 static rondo_status ir_clone_contents(ir_clone *clone) {
     const rondo_ir_graph *from = clone->from;
     for (size_t i = 0; i < from->values.count; i++) {
@@ -146,6 +169,7 @@ static rondo_status ir_clone_contents(ir_clone *clone) {
         const rondo__ir_node_data *node = rondo__ir_node_at(from, (rondo_ir_node)i);
         if (!node->dead) RONDO__TRY(ir_clone_node(clone, node));
     }
+    if (from->control_count) RONDO__TRY(ir_clone_controls(clone));
     for (size_t i = 0; i < from->outputs.count; i++) {
         RONDO__TRY(rondo__ir_output_add(clone->to, clone->map[rondo__ir_output_at(from, (uint32_t)i)],
                                         *RONDO__BUFFER_AT(&from->output_names, const char *, i)));

@@ -58,6 +58,8 @@ typedef struct rondo__ir_value_data {
     uint32_t producer_output;
     rondo_ir_value outer; /* in a subgraph: the value of the parent that it stands for, else RONDO_IR_NONE */
     uint32_t flags;
+    uint32_t attribute_count;    /* notes of whoever built the graph: kept, and read by nothing here */
+    rondo_attribute *attributes; /* of any kind but GRAPH */
 } rondo__ir_value_data;
 
 typedef struct rondo__ir_node_data {
@@ -68,6 +70,10 @@ typedef struct rondo__ir_node_data {
     rondo_attribute *attributes; /* of kind GRAPH: value.graph is a rondo_ir_graph owned by this graph */
     uint32_t input_count, output_count, attribute_count;
     bool dead;
+    /* Control edges: nodes that must have run before this one, whatever data says. They stand before it. */
+    rondo_ir_node *controls;
+    uint32_t control_count;
+    uint32_t awaited; /* nodes, dead ones apart, that name this one among theirs */
 } rondo__ir_node_data;
 
 struct rondo_ir_graph {
@@ -87,6 +93,7 @@ struct rondo_ir_graph {
     rondo__buffer output_names;      /* const char * */
     rondo__buffer subgraphs;         /* rondo_ir_graph *, owned */
     void *name_index;                /* hash of value names */
+    size_t control_count;            /* control edges that were ever added; 0: no node has any */
     rondo__buffer input_sizes, output_sizes; /* int64_t *: what rondo_ir_graph_input and _output lend out */
     rondo_ir_graph *source;                  /* retained: the graph whose constants a copy shares */
 };
@@ -99,6 +106,10 @@ static inline rondo__ir_value_data *rondo__ir_value_at(const rondo_ir_graph *gra
 }
 static inline rondo__ir_node_data *rondo__ir_node_at(const rondo_ir_graph *graph, rondo_ir_node node) {
     return RONDO__BUFFER_AT(&graph->nodes, rondo__ir_node_data, node);
+}
+/* Whether the node has control edges: a pass that merges, replaces or moves nodes leaves such a one where it is. */
+static inline bool rondo__ir_node_held(const rondo__ir_node_data *node) {
+    return node->control_count > 0 || node->awaited > 0;
 }
 static inline rondo_ir_value rondo__ir_input_at(const rondo_ir_graph *graph, uint32_t index) {
     return *RONDO__BUFFER_AT(&graph->inputs, rondo_ir_value, index);
@@ -141,12 +152,27 @@ RONDO_MUST_USE rondo_status rondo__ir_node_add(rondo_ir_graph *graph, const char
                                                const rondo_ir_value *outputs, uint32_t output_count,
                                                const rondo_attribute *attributes, uint32_t attribute_count,
                                                rondo_ir_node *out_node);
+/* `node` waits for `before`: nothing changes when it does already. INVALID_ARGUMENT: one of them does not exist or is
+ * dead, or they are the same. The order is the caller's to keep. */
+RONDO_MUST_USE rondo_status rondo__ir_control_add(rondo_ir_graph *graph, rondo_ir_node node, rondo_ir_node before);
+/* NOT_FOUND when there is no such edge. */
+RONDO_MUST_USE rondo_status rondo__ir_control_remove(rondo_ir_graph *graph, rondo_ir_node node, rondo_ir_node before);
+/* The node dies: nobody waits for it, and it waits for nobody. Its outputs have no producer any more. */
+void rondo__ir_node_kill(rondo_ir_graph *graph, rondo_ir_node node);
 /* Copies an attribute deeply into the graph's arena; kind GRAPH keeps the pointer. */
 RONDO_MUST_USE rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribute *attribute,
                                                      rondo_attribute *out_copy);
 /* Adds an attribute to a node, or replaces the one of that name. */
 RONDO_MUST_USE rondo_status rondo__ir_attribute_set(rondo_ir_graph *graph, rondo_ir_node node,
                                                     const rondo_attribute *attribute);
+/* The same for a value's notes; a graph is refused. */
+RONDO_MUST_USE rondo_status rondo__ir_value_attribute_set(rondo_ir_graph *graph, rondo_ir_value value,
+                                                          const rondo_attribute *attribute);
+/* Of that name and alive, or RONDO_IR_NONE; in graphs whose nodes passes have replaced it may miss some. */
+rondo_ir_node rondo__ir_node_find(const rondo_ir_graph *graph, const char *name);
+/* Takes a graph of its own, with the caller's reference, as a branch of `graph`; one that is its branch already stays.
+ * INVALID_ARGUMENT: it belongs to another graph, is `graph` itself or around it, or others hold it too. */
+RONDO_MUST_USE rondo_status rondo__ir_graph_adopt(rondo_ir_graph *graph, rondo_ir_graph *branch);
 /* Null when absent. */
 const rondo_attribute *rondo__ir_attribute_find(const rondo__ir_node_data *node, const char *name);
 int64_t rondo__ir_attribute_int(const rondo__ir_node_data *node, const char *name, int64_t otherwise);

@@ -221,24 +221,39 @@ rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribu
     return RONDO_OK;
 }
 
-rondo_status rondo__ir_attribute_set(rondo_ir_graph *graph, rondo_ir_node node, const rondo_attribute *attribute) {
-    rondo__ir_node_data *data = rondo__ir_node_at(graph, node);
+static rondo_status ir_attribute_put(rondo_ir_graph *graph, const rondo_attribute *attribute, const char *owner,
+                                     rondo_attribute **attributes, uint32_t *attribute_count) {
     rondo_attribute copy;
-    RONDO__TRY_NOTE(rondo__ir_attribute_copy(graph, attribute, &copy), "in node '%s'", data->name);
-    for (uint32_t i = 0; i < data->attribute_count; i++) {
-        if (strcmp(data->attributes[i].name, copy.name) != 0) continue;
-        data->attributes[i] = copy;
+    RONDO__TRY_NOTE(rondo__ir_attribute_copy(graph, attribute, &copy), "in '%s'", owner);
+    for (uint32_t i = 0; i < *attribute_count; i++) {
+        if (strcmp((*attributes)[i].name, copy.name) != 0) continue;
+        (*attributes)[i] = copy;
         return RONDO_OK;
     }
     void *pointer;
-    size_t count = (size_t)data->attribute_count + 1u;
+    size_t count = (size_t)*attribute_count + 1u;
     RONDO__TRY(rondo__arena_allocate_array(&graph->arena, count, sizeof copy, &pointer));
     rondo_attribute *grown = pointer;
-    if (count > 1u) memcpy(grown, data->attributes, (count - 1u) * sizeof copy);
+    if (count > 1u) memcpy(grown, *attributes, (count - 1u) * sizeof copy);
     grown[count - 1u] = copy;
-    data->attributes = grown;
-    data->attribute_count++;
+    *attributes = grown;
+    *attribute_count = (uint32_t)count;
     return RONDO_OK;
+}
+
+rondo_status rondo__ir_attribute_set(rondo_ir_graph *graph, rondo_ir_node node, const rondo_attribute *attribute) {
+    rondo__ir_node_data *data = rondo__ir_node_at(graph, node);
+    return ir_attribute_put(graph, attribute, data->name, &data->attributes, &data->attribute_count);
+}
+
+rondo_status rondo__ir_value_attribute_set(rondo_ir_graph *graph, rondo_ir_value value,
+                                           const rondo_attribute *attribute) {
+    rondo__ir_value_data *data = rondo__ir_value_at(graph, value);
+    if (attribute->kind == RONDO_ATTRIBUTE_GRAPH) {
+        return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "value '%s': attribute '%s' is a graph, which only nodes hold",
+                           data->name, attribute->name ? attribute->name : "");
+    }
+    return ir_attribute_put(graph, attribute, data->name, &data->attributes, &data->attribute_count);
 }
 
 const rondo_attribute *rondo__ir_attribute_find(const rondo__ir_node_data *node, const char *name) {

@@ -214,6 +214,10 @@ static rondo_status ir_text_node(rondo__ir_printer *printer, const rondo_ir_grap
         RONDO__TRY(rondo__text_append(&printer->text, "="));
         RONDO__TRY(rondo__ir_print_attribute(printer, &node->attributes[i], false));
     }
+    for (uint32_t i = 0; i < node->control_count; i++) {
+        RONDO__TRY(rondo__text_append(&printer->text, i ? ", " : " after "));
+        RONDO__TRY(ir_text_name(printer, rondo__ir_node_at(graph, node->controls[i])->name));
+    }
     RONDO__TRY(rondo__text_append(&printer->text, "\n"));
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const rondo_ir_graph *branch = rondo__ir_attribute_graph(&node->attributes[i]);

@@ -80,6 +80,10 @@ static rondo_status ir_dot_node(ir_dot *dot, const rondo_ir_graph *graph, uint32
         RONDO__TRY(rondo__text_append(&printer->text, " -> g%u_n%u ", id, index));
         RONDO__TRY(ir_dot_edge_label(printer, graph, node->inputs[i]));
     }
+    for (uint32_t i = 0; i < node->control_count; i++) {
+        RONDO__TRY(rondo__text_append(&printer->text, "g%u_n%u -> g%u_n%u [style=dashed];\n", id, node->controls[i], id,
+                                      index));
+    }
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const rondo_ir_graph *branch = rondo__ir_attribute_graph(&node->attributes[i]);
         if (!branch) continue;

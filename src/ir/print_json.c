@@ -134,7 +134,12 @@ static rondo_status ir_json_node(rondo__ir_printer *printer, const rondo_ir_grap
     }
     RONDO__TRY(rondo__text_append(text, "],\"attributes\":{"));
     RONDO__TRY(ir_json_attributes(printer, node));
-    RONDO__TRY(rondo__text_append(text, "}}"));
+    RONDO__TRY(rondo__text_append(text, "}"));
+    for (uint32_t i = 0; i < node->control_count; i++) {
+        RONDO__TRY(rondo__text_append(text, i ? "," : ",\"after\":["));
+        RONDO__TRY(ir_json_string(printer, rondo__ir_node_at(graph, node->controls[i])->name));
+    }
+    RONDO__TRY(rondo__text_append(text, node->control_count ? "]}" : "}"));
     return rondo__ir_print_flush(printer, false);
 }
 

@@ -18,6 +18,17 @@ RONDO_MUST_USE rondo_status rondo__ir_data_size(rondo_dtype dtype, int32_t rank,
 /* Copies compact elements into the arena, strings deeply. */
 RONDO_MUST_USE rondo_status rondo__ir_data_copy(rondo_ir_graph *graph, rondo_dtype dtype, int64_t elements,
                                                 size_t bytes, const void *data, const void **out_data);
+/* The memory of a sort, taken before a change that must not fail half way: `more` nodes may be added in between. Branches
+ * are left as they are. */
+typedef struct rondo__ir_sorter {
+    rondo_ir_graph *graph;
+    size_t count;
+    void *states, *stack, *order, *nodes;
+} rondo__ir_sorter;
+RONDO_MUST_USE rondo_status rondo__ir_sorter_init(rondo__ir_sorter *sorter, rondo_ir_graph *graph, size_t more);
+/* Takes no memory, once. CORRUPT (file) names a node on a cycle, and nothing has moved. */
+RONDO_MUST_USE rondo_status rondo__ir_sorter_run(const rondo__ir_sorter *sorter);
+void rondo__ir_sorter_deinit(rondo__ir_sorter *sorter);
 /* How deep a graph is: 0 without a parent. */
 uint32_t rondo__ir_depth(const rondo_ir_graph *graph);
 /* The subgraph of an attribute, or null for attributes of another kind. */

@@ -9,7 +9,8 @@
 typedef struct ir_sort_frame {
     rondo_ir_node node;
     uint32_t input;     /* next input to look at */
-    uint32_t attribute; /* next attribute, once the inputs are done */
+    uint32_t control;   /* next control edge, once the inputs are done */
+    uint32_t attribute; /* next attribute, after them */
     uint32_t value;     /* next value of that attribute's subgraph */
 } ir_sort_frame;
 
@@ -36,6 +37,7 @@ static rondo_ir_node ir_sort_next(const ir_sort *sort, ir_sort_frame *frame) {
         rondo_ir_node producer = ir_sort_producer(sort, node->inputs[frame->input++]);
         if (producer != RONDO_IR_NONE) return producer;
     }
+    if (frame->control < node->control_count) return node->controls[frame->control++];
     while (frame->attribute < node->attribute_count) {
         const rondo_ir_graph *subgraph = rondo__ir_attribute_graph(&node->attributes[frame->attribute]);
         while (subgraph && frame->value < subgraph->values.count) {
@@ -71,12 +73,23 @@ static rondo_status ir_sort_visit(ir_sort *sort, rondo_ir_node first) {
     return RONDO_OK;
 }
 
-/* Brings the nodes into `order`; scratch has room for all of them. */
+/* Brings the nodes into `order`. The stack is not needed any more: its memory says where each node goes. */
 static void ir_sort_apply(ir_sort *sort, rondo__ir_node_data *scratch) {
     rondo_ir_graph *graph = sort->graph;
-    for (size_t i = 0; i < sort->done; i++) scratch[i] = *rondo__ir_node_at(graph, sort->order[i]);
+    rondo__ir_table *names = &rondo__ir_names_of(graph)->nodes;
+    rondo_ir_node *places = (rondo_ir_node *)(void *)sort->stack;
+    for (size_t i = 0; i < sort->done; i++) {
+        scratch[i] = *rondo__ir_node_at(graph, sort->order[i]);
+        places[sort->order[i]] = (rondo_ir_node)i;
+    }
     memcpy(graph->nodes.data, scratch, sort->done * sizeof *scratch);
     for (size_t i = 0; i < sort->done; i++) {
+        if (rondo__ir_table_find(names, scratch[i].name) == sort->order[i]) {
+            rondo__ir_table_insert(names, scratch[i].name, (uint32_t)i);
+        }
+        for (uint32_t c = 0; c < scratch[i].control_count; c++) {
+            scratch[i].controls[c] = places[scratch[i].controls[c]];
+        }
         if (scratch[i].dead) continue;
         for (uint32_t o = 0; o < scratch[i].output_count; o++) {
             if (scratch[i].outputs[o] == RONDO_IR_NONE) continue;
@@ -85,35 +98,52 @@ static void ir_sort_apply(ir_sort *sort, rondo__ir_node_data *scratch) {
     }
 }
 
-static rondo_status ir_sort_order(ir_sort *sort, size_t count) {
+rondo_status rondo__ir_sorter_init(rondo__ir_sorter *sorter, rondo_ir_graph *graph, size_t more) {
+    *sorter = (rondo__ir_sorter){.graph = graph, .count = graph->nodes.count + more};
+    if (!sorter->count) return RONDO_OK;
+    rondo_status status = rondo__allocate_array(&graph->allocator, sorter->count, 1, &sorter->states);
+    if (!status) {
+        status = rondo__allocate_array(&graph->allocator, sorter->count, sizeof(ir_sort_frame), &sorter->stack);
+    }
+    if (!status) {
+        status = rondo__allocate_array(&graph->allocator, sorter->count, sizeof(rondo_ir_node), &sorter->order);
+    }
+    if (!status) {
+        status = rondo__allocate_array(&graph->allocator, sorter->count, sizeof(rondo__ir_node_data), &sorter->nodes);
+    }
+    if (status) rondo__ir_sorter_deinit(sorter);
+    return status;
+}
+
+void rondo__ir_sorter_deinit(rondo__ir_sorter *sorter) {
+    if (!sorter->graph) return;
+    const rondo_allocator *allocator = &sorter->graph->allocator;
+    rondo__free(allocator, sorter->states, sorter->count);
+    rondo__free(allocator, sorter->stack, sorter->count * sizeof(ir_sort_frame));
+    rondo__free(allocator, sorter->order, sorter->count * sizeof(rondo_ir_node));
+    rondo__free(allocator, sorter->nodes, sorter->count * sizeof(rondo__ir_node_data));
+    *sorter = (rondo__ir_sorter){0};
+}
+
+rondo_status rondo__ir_sorter_run(const rondo__ir_sorter *sorter) {
+    size_t count = sorter->graph->nodes.count;
+    ir_sort sort = {.graph = sorter->graph, .states = sorter->states, .stack = sorter->stack, .order = sorter->order};
     for (size_t i = 0; i < count; i++) {
-        if (sort->states[i] == IR_SORT_NEW) RONDO__TRY(ir_sort_visit(sort, (rondo_ir_node)i));
+        if (sort.states[i] == IR_SORT_NEW) RONDO__TRY(ir_sort_visit(&sort, (rondo_ir_node)i));
     }
     for (size_t i = 0; i < count; i++) {
-        if (sort->order[i] == i) continue;
-        void *scratch;
-        RONDO__TRY(rondo__allocate_array(&sort->graph->allocator, count, sizeof(rondo__ir_node_data), &scratch));
-        ir_sort_apply(sort, scratch);
-        rondo__free(&sort->graph->allocator, scratch, count * sizeof(rondo__ir_node_data));
+        if (sort.order[i] == i) continue;
+        ir_sort_apply(&sort, sorter->nodes);
         break;
     }
     return RONDO_OK;
 }
 
 static rondo_status ir_sort_one(rondo_ir_graph *graph) {
-    size_t count = graph->nodes.count;
-    if (!count) return RONDO_OK;
-    void *states = NULL, *stack = NULL, *order = NULL;
-    rondo_status status = rondo__allocate_array(&graph->allocator, count, 1, &states);
-    if (!status) status = rondo__allocate_array(&graph->allocator, count, sizeof(ir_sort_frame), &stack);
-    if (!status) status = rondo__allocate_array(&graph->allocator, count, sizeof(rondo_ir_node), &order);
-    if (!status) {
-        ir_sort sort = {.graph = graph, .states = states, .stack = stack, .order = order};
-        status = ir_sort_order(&sort, count);
-    }
-    rondo__free(&graph->allocator, states, count);
-    rondo__free(&graph->allocator, stack, count * sizeof(ir_sort_frame));
-    rondo__free(&graph->allocator, order, count * sizeof(rondo_ir_node));
+    rondo__ir_sorter sorter;
+    RONDO__TRY(rondo__ir_sorter_init(&sorter, graph, 0));
+    rondo_status status = rondo__ir_sorter_run(&sorter);
+    rondo__ir_sorter_deinit(&sorter);
     return status;
 }
 

@@ -89,6 +89,23 @@ static rondo_status ir_verify_branch(const ir_verify *verify, const rondo__ir_no
     return RONDO_OK;
 }
 
+static rondo_status ir_verify_controls(const rondo_ir_graph *graph, rondo_ir_node index) {
+    const rondo__ir_node_data *node = rondo__ir_node_at(graph, index);
+    for (uint32_t i = 0; i < node->control_count; i++) {
+        rondo_ir_node before = node->controls[i];
+        if (before >= graph->nodes.count || rondo__ir_node_at(graph, before)->dead) {
+            return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "node '%s': control edge %u comes from no node", node->name,
+                               i);
+        }
+        if (before >= index) {
+            return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE,
+                               "node '%s': control edge %u comes from '%s', which does not stand before it", node->name,
+                               i, rondo__ir_node_at(graph, before)->name);
+        }
+    }
+    return RONDO_OK;
+}
+
 static rondo_status ir_verify_node(ir_verify *verify, rondo_ir_node index, uint32_t depth) {
     const rondo_ir_graph *graph = verify->graph;
     const rondo__ir_node_data *node = rondo__ir_node_at(graph, index);
@@ -108,6 +125,7 @@ static rondo_status ir_verify_node(ir_verify *verify, rondo_ir_node index, uint3
                                node->name, rondo__ir_value_at(graph, value)->name);
         }
     }
+    RONDO__TRY(ir_verify_controls(graph, index));
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         RONDO__TRY(ir_verify_branch(verify, node, &node->attributes[i], depth));
     }

@@ -14,6 +14,9 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
+/* What the names of attributes begin with that are free on every node; the compiler leaves them behind. */
+#define RONDO__OPS_NOTE "user."
+
 /* Which types an operand may have: a bit a dtype (1u << RONDO_DTYPE_x). */
 typedef uint32_t rondo__ops_types;
 

@@ -67,6 +67,7 @@ rondo_status rondo__ops_check_attributes(const rondo__ops_prototype *prototype, 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = attributes[i].name ? attributes[i].name : "";
         if (strncmp(name, "rondo.", 6) == 0 && internal) continue;
+        if (strncmp(name, RONDO__OPS_NOTE, sizeof RONDO__OPS_NOTE - 1u) == 0) continue;
         uint32_t at = ops_attribute_index(prototype, name);
         if (at == prototype->attribute_count) {
             return OPS_CHECK_FAIL(layer, node, prototype, "there is no attribute '%s'", name);

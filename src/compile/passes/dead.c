@@ -10,7 +10,7 @@ rondo_status rondo__compile_dead(rondo__compile_state *state) {
     for (size_t n = graph->nodes.count; n-- > 0;) {
         rondo__ir_node_data *node = rondo__ir_node_at(graph, (rondo_ir_node)n);
         if (node->dead) continue;
-        bool used = false;
+        bool used = node->awaited > 0; /* somebody waits for it to run, whatever it gives */
         for (uint32_t i = 0; i < node->output_count && !used; i++) {
             used = node->outputs[i] != RONDO_IR_NONE && uses[node->outputs[i]] > 0;
         }
@@ -18,6 +18,9 @@ rondo_status rondo__compile_dead(rondo__compile_state *state) {
             node->dead = true;
             RONDO__TRY(rondo__compile_changed(state, "node '%s' (%s): nothing uses what it gives", node->name,
                                               node->operator_name));
+            for (uint32_t i = 0; i < node->control_count; i++) {
+                rondo__ir_node_at(graph, node->controls[i])->awaited--;
+            }
             for (uint32_t i = 0; i < node->input_count; i++) {
                 if (node->inputs[i] != RONDO_IR_NONE) uses[node->inputs[i]]--;
             }

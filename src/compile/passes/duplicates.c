@@ -163,6 +163,7 @@ static rondo_status duplicates_nodes(duplicates *d, uint32_t *out_merged) {
             if (node->inputs[i] != RONDO_IR_NONE) node->inputs[i] = d->map[node->inputs[i]];
         }
         const rondo__ops_prototype *prototype = rondo__ops_lookup(d->graph, node->operator_name);
+        if (rondo__ir_node_held(node)) continue;
         if (!prototype || prototype->flags & (RONDO__OPS_RANDOM | RONDO__OPS_CONTROL)) continue;
         uint64_t hash = duplicates_hash_node(node);
         duplicates_entry *entry = duplicates_find(d, hash, (uint32_t)n, duplicates_equal_nodes);

@@ -76,6 +76,7 @@ static rondo_status fuse_activation_try(fuse_activation *f, rondo_ir_node index)
     rondo_ir_node producer = rondo__ir_value_at(graph, made)->producer;
     if (producer == RONDO_IR_NONE || f->uses[made] != 1) return RONDO_OK;
     rondo__ir_node_data before = *rondo__ir_node_at(graph, producer);
+    if (rondo__ir_node_held(node) || rondo__ir_node_held(&before)) return RONDO_OK;
     if (before.dead || before.output_count != 1 || rondo__ir_attribute_find(&before, "rondo.activation") ||
         rondo__ir_value_at(graph, made)->type.dtype != RONDO_DTYPE_F32 ||
         !fuse_activation_one_of(before.operator_name, producers, sizeof producers / sizeof *producers)) {

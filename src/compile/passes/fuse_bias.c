@@ -63,6 +63,7 @@ static rondo_status fuse_bias_try(fuse_bias *f, rondo_ir_node add, uint32_t side
     int64_t length = 0;
     if (producer == RONDO_IR_NONE || !bias || bias->bytes == 0 || f->uses[made] != 1) return RONDO_OK;
     rondo__ir_node_data before = *rondo__ir_node_at(graph, producer);
+    if (rondo__ir_node_held(node) || rondo__ir_node_held(&before)) return RONDO_OK;
     if (before.dead || before.output_count != 1 || rondo__ir_attribute_find(&before, "rondo.activation") ||
         (bias->dtype != RONDO_DTYPE_F32 && bias->dtype != RONDO_DTYPE_F64) ||
         !rondo__compile_same_dims(graph, made, node->outputs[0]) || !fuse_bias_shape(f, &before, made, bias, &length)) {

@@ -32,6 +32,7 @@ typedef struct resolve_frame {
     rondo_ir_value *map;               /* its values in the graph under work */
     size_t next;                       /* node */
     const rondo__ir_node_data *around; /* the If whose branch it is; null for the source */
+    uint32_t *begins;                  /* where the nodes made for each of its nodes begin; null: no control edges */
 } resolve_frame;
 
 typedef struct resolve {
@@ -137,14 +138,39 @@ static rondo_status resolve_push(resolve *r, const rondo_ir_graph *graph, const 
     void *memory = NULL;
     RONDO__TRY(rondo__arena_allocate_array(&r->state->arena, graph->values.count, sizeof(rondo_ir_value), &memory));
     memset(memory, 0xff, graph->values.count * sizeof(rondo_ir_value));
-    resolve_frame frame = {graph, memory, 0, around};
+    resolve_frame frame = {graph, memory, 0, around, NULL};
+    if (graph->control_count) {
+        size_t count = graph->nodes.count + 1u;
+        RONDO__TRY(rondo__arena_allocate_array(&r->state->arena, count, sizeof(uint32_t), &memory));
+        frame.begins = memory;
+    }
     return rondo__buffer_append(&r->frames, &frame, 1);
+}
+
+/* What was made for a node waits for all that was made for those that it waits for: an If stands for the nodes of its
+ * branch, and a node that was computed now for none. */
+static rondo_status resolve_controls(resolve *r, const resolve_frame *done) {
+    if (!done->begins) return RONDO_OK;
+    done->begins[done->graph->nodes.count] = (uint32_t)r->graph->nodes.count;
+    for (size_t n = 0; n < done->graph->nodes.count; n++) {
+        const rondo__ir_node_data *node = rondo__ir_node_at(done->graph, (rondo_ir_node)n);
+        for (uint32_t i = 0; i < node->control_count && !node->dead; i++) {
+            rondo_ir_node from = node->controls[i];
+            for (uint32_t made = done->begins[n]; made < done->begins[n + 1u]; made++) {
+                for (uint32_t before = done->begins[from]; before < done->begins[from + 1u]; before++) {
+                    RONDO__TRY(rondo__ir_control_add(r->graph, made, before));
+                }
+            }
+        }
+    }
+    return RONDO_OK;
 }
 
 /* The branch is done: what it gives is what the If gives. */
 static rondo_status resolve_pop(resolve *r) {
     size_t depth = r->frames.count - 1;
     resolve_frame done = *RONDO__BUFFER_AT(&r->frames, resolve_frame, depth);
+    RONDO__TRY(resolve_controls(r, &done));
     if (depth == 0) {
         for (size_t i = 0; i < done.graph->outputs.count; i++) {
             rondo_ir_value value = RONDO_IR_NONE;
@@ -372,6 +398,24 @@ static rondo_status resolve_add(resolve *r, const rondo__ir_node_data *node) {
     return RONDO_OK;
 }
 
+/* Notes that a program left on a node stay behind: no plan depends on them. */
+static rondo_status resolve_without_notes(resolve *r, rondo__ir_node_data *node) {
+    static const char note[] = RONDO__OPS_NOTE;
+    uint32_t kept = 0;
+    while (kept < node->attribute_count && strncmp(node->attributes[kept].name, note, sizeof note - 1u) != 0) kept++;
+    if (kept == node->attribute_count) return RONDO_OK;
+    void *memory = NULL;
+    RONDO__TRY(rondo__arena_allocate_array(&r->state->arena, node->attribute_count, sizeof *node->attributes, &memory));
+    rondo_attribute *attributes = memory;
+    kept = 0;
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        if (strncmp(node->attributes[i].name, note, sizeof note - 1u) != 0) attributes[kept++] = node->attributes[i];
+    }
+    node->attributes = attributes;
+    node->attribute_count = kept;
+    return RONDO_OK;
+}
+
 static rondo_status resolve_node(resolve *r, const rondo__ir_node_data *from) {
     size_t depth = r->frames.count - 1;
     size_t count = (size_t)from->input_count + from->output_count;
@@ -380,6 +424,7 @@ static rondo_status resolve_node(resolve *r, const rondo__ir_node_data *from) {
     rondo__ir_node_data node = *from;
     node.inputs = memory;
     node.outputs = node.inputs + from->input_count;
+    RONDO__TRY(resolve_without_notes(r, &node));
     for (uint32_t i = 0; i < from->input_count; i++) {
         node.inputs[i] = RONDO_IR_NONE;
         if (from->inputs[i] != RONDO_IR_NONE) RONDO__TRY(resolve_map(r, depth, from->inputs[i], &node.inputs[i]));
@@ -415,6 +460,7 @@ static rondo_status resolve_walk(resolve *r) {
             RONDO__TRY(resolve_pop(r));
             continue;
         }
+        if (frame->begins) frame->begins[frame->next] = (uint32_t)r->graph->nodes.count;
         const rondo__ir_node_data *node = rondo__ir_node_at(frame->graph, (rondo_ir_node)frame->next++);
         if (!node->dead) RONDO__TRY(resolve_node(r, node));
     }

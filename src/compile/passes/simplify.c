@@ -13,6 +13,7 @@ rondo_status rondo__compile_simplify(rondo__compile_state *state) {
         rondo__ir_node_data *node = rondo__ir_node_at(graph, (rondo_ir_node)n);
         rondo__compile_view view;
         if (node->dead || node->output_count != 1 || !rondo__compile_view_of(graph, node, 0, &view)) continue;
+        if (rondo__ir_node_held(node)) continue;
         if (view.offset != 0 || !rondo__compile_same_dims(graph, view.source, node->outputs[0])) continue;
         map[node->outputs[0]] = view.source;
         rondo__ir_value_at(graph, node->outputs[0])->producer = RONDO_IR_NONE;
