@@ -32,7 +32,7 @@ typedef struct cli_options {
     uint32_t plugin_count;
     uint64_t random_seed;
     bool random, eager, why, json, list, help;
-    uint64_t repeat, threads;
+    uint64_t repeat, threads, seed, rounds;
     double seconds;
     uint64_t timeout_s;
     const char *output, *target;
@@ -71,7 +71,8 @@ enum {
     CLI_OPT_CHECK = 1u << 8,
     CLI_OPT_SECONDS = 1u << 9,
     CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
-    CLI_OPT_PASSES = 1u << 11   /* --passes --disable-pass -O */
+    CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O */
+    CLI_OPT_DRAW = 1u << 12     /* --seed --rounds --input */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
@@ -154,6 +155,7 @@ int cli_bench(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 int cli_ops(int argc, char **argv);
+int cli_check_operator(int argc, char **argv);
 int cli_compile(int argc, char **argv);
 int cli_passes(int argc, char **argv);
 /* The passes, a line each, or as JSON. */

@@ -19,6 +19,7 @@ static const struct {
     {"compile", cli_compile, "an offline file from a model"},
     {"passes", cli_passes, "what the compiler does, pass by pass"},
     {"ops", cli_ops, "operators, what they take and give, and who has kernels for them"},
+    {"check-operator", cli_check_operator, "the contracts of an operator, asked of each other"},
     {"conformance", cli_conformance, "the contract, on any backend"},
 };
 
@@ -27,7 +28,7 @@ static void print_help(FILE *file) {
           "Capture once, replay everywhere: graph capture for any device, and operators into graphs.\n\n",
           file);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i)
-        fprintf(file, "  %-11s %s\n", commands[i].name, commands[i].summary);
+        fprintf(file, "  %-14s %s\n", commands[i].name, commands[i].summary);
     fputs(
         "\nrondo COMMAND --help explains one; rondo --version prints the version.\n"
         "exit codes: 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device\n",

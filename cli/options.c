@@ -37,6 +37,8 @@ enum {
     OPT_LEVEL,
     OPT_LIST_PASSES,
     OPT_AFTER,
+    OPT_SEED,
+    OPT_ROUNDS,
     OPT_HELP
 };
 
@@ -67,13 +69,15 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"level", required_argument, 0, OPT_LEVEL},
                                              {"list-passes", no_argument, 0, OPT_LIST_PASSES},
                                              {"after", required_argument, 0, OPT_AFTER},
+                                             {"seed", required_argument, 0, OPT_SEED},
+                                             {"rounds", required_argument, 0, OPT_ROUNDS},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
-/* Which bit of a command's set an option needs; 0: every command has it. */
+/* The bits of a command's set of which an option needs one; 0: every command has it. */
 static uint32_t needed_bit(int option) {
     switch (option) {
-    case OPT_INPUT:
+    case OPT_INPUT: return CLI_OPT_INPUT | CLI_OPT_DRAW;
     case OPT_DIM:
     case OPT_SET:
     case OPT_RANDOM: return CLI_OPT_INPUT;
@@ -99,6 +103,8 @@ static uint32_t needed_bit(int option) {
     case OPT_TARGET:
     case OPT_LIST_PASSES:
     case OPT_REPORT: return CLI_OPT_COMPILE;
+    case OPT_SEED:
+    case OPT_ROUNDS: return CLI_OPT_DRAW;
     default: return 0;
     }
 }
@@ -206,6 +212,8 @@ static int take(int option, cli_options *o) {
     case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
     case OPT_TARGET: o->target = optarg; return CLI_DONE;
     case OPT_REPORT: o->report = true; return CLI_DONE;
+    case OPT_SEED: return number("seed", optarg, 0, UINT64_MAX, &o->seed);
+    case OPT_ROUNDS: return number("rounds", optarg, 1, 10000000u, &o->rounds);
     case OPT_SECONDS:
         if (!cli_parse_f64(optarg, &o->seconds) || !(o->seconds > 0 && o->seconds <= 3600))
             return cli_usage("--seconds wants a number above 0 and up to 3600, not '%s'", optarg);

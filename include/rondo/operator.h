@@ -192,6 +192,55 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_operator_catalogues(rondo_instance *
                                                                 void (*visit)(void *user, const char *catalogue),
                                                                 void *user);
 
+/* ---------------------------------------------------------------------------------------- checking the contracts */
+
+/* What a converter makes of a node of some framework: names in the prototype's order, "" where it leaves an optional
+ * operand out. */
+typedef struct rondo_operator_converter {
+    const char *from; /* "my::add_custom", for messages; may be null */
+    const char *const *inputs, *const *outputs, *const *attributes;
+    uint32_t input_count, output_count, attribute_count;
+    uint32_t reserved;
+} rondo_operator_converter;
+
+typedef struct rondo_operator_check_options {
+    uint32_t struct_size;
+    uint32_t rounds; /* nodes to draw; 0: 1000 */
+    uint64_t seed;   /* the same seed draws the same nodes */
+    /* Inputs to draw around, for an operator that accepts few: type, rank and shape of the first ones, data is not
+     * looked at. */
+    const rondo_tensor_view *examples;
+    const rondo_operator_converter *converters;
+    uint32_t example_count, converter_count;
+} rondo_operator_check_options;
+#define RONDO_OPERATOR_CHECK_OPTIONS_INIT \
+    { sizeof(rondo_operator_check_options), 0, 0, 0, 0, 0, 0 }
+
+typedef struct rondo_operator_check_report {
+    uint32_t struct_size;
+    uint32_t drawn;    /* nodes */
+    uint32_t refused;  /* of those, by schema and meta, and so by the implementation */
+    uint32_t accepted; /* by the meta, and so by the implementation */
+    uint32_t run; /* accepted and run; the others are too large, have no kernel for their types, or depend on data */
+    uint32_t reserved;
+} rondo_operator_check_report;
+#define RONDO_OPERATOR_CHECK_REPORT_INIT \
+    { sizeof(rondo_operator_check_report), 0, 0, 0, 0, 0 }
+
+/* Draws nodes of an operator, built in or registered (types, ranks, shapes, attributes, what is absent), and asks its
+ * contracts of each other: the meta twice; the implementation's inference, which must accept, refuse and answer the
+ * same; its run on each host catalogue that has it, which must not fail on what the meta accepts, must write all of its
+ * outputs and nothing else, the same on every run and in place where it claims so; two catalogues must agree within the
+ * type's rounding. Converters' names are held against the prototype's first.
+ *
+ * The first disagreement is INVALID_ARGUMENT with the contract that is broken as its layer, and the inputs that show it,
+ * made as small as they get, as its notes. NOT_FOUND: (prototype) no such operator, (implementation) nothing that runs
+ * it, (input) no drawn input was accepted. UNSUPPORTED (meta): an operator of control flow.
+ * options and out_report may be null; the report is also filled where a disagreement is found. Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_check(rondo_instance *instance, const char *name,
+                                                           const rondo_operator_check_options *options,
+                                                           rondo_operator_check_report *out_report);
+
 /* ------------------------------------------------------------------------------------------------ shared libraries */
 
 /* The major number is raised when a table changes its meaning, the minor one when it grows. */

@@ -56,11 +56,21 @@ static rondo_status norm_layer_build(rondo__ref_builder *b) {
     return status;
 }
 
+/* Rows without elements have a mean all the same: that of nothing, which is no number. */
+static int32_t norm_of_nothing(const rondo__ref_kernel *k, const uint64_t *words) {
+    for (uint32_t i = 1; i < k->output_count; i++) {
+        const rondo__ref_tensor *also = &k->tensors[k->input_count + i];
+        for (int64_t row = 0; norm_given(also) && row < also->count; row++)
+            rondo__ref_put_real(also->dtype, rondo__ref_address(words[k->input_count + i]), row, (double)NAN);
+    }
+    return RONDO__REF_OK;
+}
+
 static int32_t norm_layer_run(const rondo__ref_kernel *k, const uint64_t *words) {
     const bool root = strcmp(k->op->name, "RMSNormalization") == 0;
     const rondo__ref_tensor *in = &k->tensors[0], *out = &k->tensors[k->input_count];
     const int64_t n = norm_count(in, k->as.norm.axis, in->rank);
-    if (in->count == 0) return RONDO__REF_OK;
+    if (in->count == 0) return norm_of_nothing(k, words);
     int64_t strides[2][RONDO_RANK_MAX], index[RONDO_RANK_MAX] = {0};
     const rondo__ref_tensor *bias = rondo__ref_optional_input(k, 2);
     rondo__ref_broadcast_strides(&k->tensors[1], in->rank, strides[0]);

@@ -60,7 +60,7 @@ static int32_t reduce_read(const rondo__ref_kernel *k, const uint64_t *words, re
     int64_t strides[RONDO_RANK_MAX], dims[RONDO_RANK_MAX];
     int32_t reason = RONDO__REF_OK, rank = 0;
     if (axes && axes->count > 0) {
-        reason = rondo__ref_read_axes(axes, rondo__ref_address(words[1]), in->rank, &mask);
+        reason = rondo__ref_read_axes(axes, rondo__ref_address(words[1]), in->rank, false, &mask);
     } else if (!k->as.reduce.noop) {
         mask = (1u << in->rank) - 1u;
     }

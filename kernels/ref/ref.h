@@ -362,7 +362,8 @@ double rondo__ref_sigmoid(double x);
 void rondo__ref_activate(const rondo__ref_activation *activation, rondo_dtype dtype, void *data, int64_t count);
 
 /* Reads the axes operand into a mask of rank bits; an axis twice or out of range is a BAD_VALUE. */
-int32_t rondo__ref_read_axes(const rondo__ref_tensor *t, const void *data, int32_t rank, uint32_t *out_mask);
+int32_t rondo__ref_read_axes(const rondo__ref_tensor *t, const void *data, int32_t rank, bool repeats,
+                             uint32_t *out_mask);
 /* SHAPE_MISMATCH unless t has exactly these dims. */
 int32_t rondo__ref_check_dims(const rondo__ref_tensor *t, int32_t rank, const int64_t *dims);
 

@@ -107,13 +107,14 @@ void rondo__ref_activate(const rondo__ref_activation *activation, rondo_dtype dt
     }
 }
 
-int32_t rondo__ref_read_axes(const rondo__ref_tensor *t, const void *data, int32_t rank, uint32_t *out_mask) {
+int32_t rondo__ref_read_axes(const rondo__ref_tensor *t, const void *data, int32_t rank, bool repeats,
+                             uint32_t *out_mask) {
     uint32_t mask = 0;
     for (int64_t i = 0; i < t->count; i++) {
         int64_t axis = rondo__ref_get_int(t->dtype, data, i);
         if (axis < -rank || axis >= rank) return RONDO__REF_BAD_VALUE;
         uint32_t bit = 1u << (axis < 0 ? axis + rank : axis);
-        if (mask & bit) return RONDO__REF_BAD_VALUE;
+        if (mask & bit && !repeats) return RONDO__REF_BAD_VALUE;
         mask |= bit;
     }
     *out_mask = mask;

@@ -5,11 +5,14 @@
 
 /* -------------------------------------------------------------------------------------------------- Where */
 
+/* It moves elements of whole bytes, whatever they mean. */
+#define WHERE_TYPES (RONDO__REF_ALL_TYPES | RONDO__REF_HALF_TYPES | RONDO__REF_FLOAT8_TYPES | RONDO__REF_BIT(F8E8M0))
+
 static rondo_status where_build(rondo__ref_builder *b) {
     rondo__ref_kernel *k = b->kernel;
     const rondo__ref_tensor *x = rondo__ref_input(k, 1);
     rondo_status status = rondo__ref_need_same_type(b, "the condition", rondo__ref_input(k, 0), RONDO_DTYPE_BOOL);
-    if (!status) status = rondo__ref_need_types(b, "input 1", x, RONDO__REF_ALL_TYPES);
+    if (!status) status = rondo__ref_need_types(b, "input 1", x, WHERE_TYPES);
     if (!status) status = rondo__ref_need_same_type(b, "input 2", rondo__ref_input(k, 2), x->dtype);
     if (!status) status = rondo__ref_need_same_type(b, "the output", rondo__ref_output(k, 0), x->dtype);
     if (!status) status = rondo__ref_build_walk(b, 0, 3, &k->as.walk);

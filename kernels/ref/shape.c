@@ -19,7 +19,9 @@ static rondo_status view_build_as(rondo__ref_builder *b, uint32_t shape_types) {
     }
     const rondo__ref_tensor *shape = rondo__ref_optional_input(k, 1);
     if (!status && shape) status = rondo__ref_need_types(b, "input 1", shape, shape_types);
-    if (!status && shape && shape->rank != 1) {
+    /* Unsqueeze takes one axis without a list around it, as inference does. */
+    const bool alone = shape && shape->rank == 0 && strcmp(k->op->name, "Unsqueeze") == 0;
+    if (!status && shape && shape->rank != 1 && !alone) {
         status = RONDO__REF_REFUSE(b, INVALID_ARGUMENT, "input 1 must have rank 1, not %d", (int)shape->rank);
     }
     if (!status) rondo__ref_allow_in_place(k, 0);
@@ -87,7 +89,7 @@ static int32_t squeeze_run(const rondo__ref_kernel *k, const uint64_t *words) {
     int32_t reason = RONDO__REF_OK, rank = 0;
     int64_t dims[RONDO_RANK_MAX];
     if (axes) {
-        reason = rondo__ref_read_axes(axes, rondo__ref_address(words[1]), in->rank, &mask);
+        reason = rondo__ref_read_axes(axes, rondo__ref_address(words[1]), in->rank, true, &mask);
     } else {
         for (int32_t d = 0; d < in->rank; d++) mask |= in->dims[d] == 1 ? 1u << d : 0;
     }
@@ -106,7 +108,7 @@ static int32_t squeeze_run(const rondo__ref_kernel *k, const uint64_t *words) {
 static int32_t unsqueeze_run(const rondo__ref_kernel *k, const uint64_t *words) {
     const rondo__ref_tensor *in = &k->tensors[0], *out = &k->tensors[2];
     uint32_t mask = 0;
-    int32_t reason = rondo__ref_read_axes(&k->tensors[1], rondo__ref_address(words[1]), out->rank, &mask);
+    int32_t reason = rondo__ref_read_axes(&k->tensors[1], rondo__ref_address(words[1]), out->rank, false, &mask);
     if (reason) return reason;
     if (in->rank + k->tensors[1].count != out->rank) return RONDO__REF_SHAPE_MISMATCH;
     int64_t dims[RONDO_RANK_MAX];

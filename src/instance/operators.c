@@ -108,3 +108,33 @@ rondo_status rondo_operator_catalogues(rondo_instance *instance, const char *nam
     }
     return RONDO_OK;
 }
+
+/* Catalogues are registered plain one first; the check wants it last. */
+static void operators_kernels(rondo_instance *instance, const char *name, rondo__kernel_set *set) {
+    rondo_catalogue catalogue;
+    uint32_t count = 0;
+    set->count = 0;
+    while (rondo__registry_catalogue_at(rondo__instance_registry(instance), count, &catalogue)) count++;
+    while (count-- > 0 && set->count < RONDO__KERNEL_SET_MAX) {
+        const char *known;
+        bool has = false;
+        if (!rondo__registry_catalogue_at(rondo__instance_registry(instance), count, &catalogue)) continue;
+        for (uint32_t k = 0; !has && (known = catalogue.table->operator_at(catalogue.self, k)) != NULL; k++)
+            has = strcmp(known, name) == 0;
+        if (has && catalogue.table->flags & RONDO_CATALOGUE_HOST) set->catalogues[set->count++] = catalogue;
+    }
+}
+
+rondo_status rondo_operator_check(rondo_instance *instance, const char *name,
+                                  const rondo_operator_check_options *options,
+                                  rondo_operator_check_report *out_report) {
+    rondo_operator_info info = RONDO_OPERATOR_INFO_INIT;
+    rondo__kernel_set set;
+    if (!instance || !name) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "an operator is checked by name");
+    if (options) RONDO__TRY(rondo__sized_check(RONDO_LAYER_INPUT, "rondo_operator_check_options", options));
+    if (out_report) RONDO__TRY(rondo__sized_check(RONDO_LAYER_INPUT, "rondo_operator_check_report", out_report));
+    RONDO__TRY(rondo_operator_find(instance, name, &info));
+    operators_kernels(instance, name, &set);
+    return rondo__operator_check(&rondo__instance_base_of(instance)->allocator, info.prototype, &set, options,
+                                 out_report);
+}

@@ -269,12 +269,15 @@ const rondo__ops_prototype rondo__ops_Clip = {.name = "Clip",
 
 #define ELEMENTWISE_CAST_TYPES (RONDO__OPS_ANY & ~RONDO__OPS_COMPLEX)
 
+#define ELEMENTWISE_ROUND_MODES "up down nearest "
+
 static rondo_status elementwise_infer_cast(rondo__ops_infer *infer) {
     int64_t to = rondo__ops_attribute_int(infer->request, "to", 0);
     if (to <= RONDO_DTYPE_UNDEFINED || to >= RONDO_DTYPE_COUNT || !(ELEMENTWISE_CAST_TYPES & 1u << to)) {
         return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "attribute 'to' is %lld, which is no type to cast to",
                                (long long)to);
     }
+    RONDO__TRY(rondo__ops_word(infer, "round_mode", ELEMENTWISE_ROUND_MODES));
     const rondo_operand *input = &infer->request->inputs[0];
     rondo__ops_result(infer, 0, (rondo_dtype)to, input->rank, input->dims);
     return RONDO_OK;
@@ -295,6 +298,7 @@ const rondo__ops_prototype rondo__ops_Cast = {.name = "Cast",
 
 static rondo_status elementwise_infer_castlike(rondo__ops_infer *infer) {
     const rondo_operand *input = &infer->request->inputs[0];
+    RONDO__TRY(rondo__ops_word(infer, "round_mode", ELEMENTWISE_ROUND_MODES));
     rondo__ops_result(infer, 0, infer->request->inputs[1].dtype, input->rank, input->dims);
     return RONDO_OK;
 }
@@ -312,6 +316,7 @@ const rondo__ops_prototype rondo__ops_CastLike = {.name = "CastLike",
                                                   RONDO__OPS_ATTRIBUTES(elementwise_castlike_attributes),
                                                   .infer = elementwise_infer_castlike};
 #undef ELEMENTWISE_CAST_TYPES
+#undef ELEMENTWISE_ROUND_MODES
 
 #define ELEMENTWISE_BITS_TYPES (RONDO__OPS_ANY & ~RONDO__OPS_BIT(STRING))
 

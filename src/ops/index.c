@@ -47,8 +47,11 @@ static rondo_status index_check_shape(rondo__ops_infer *infer, const char *what,
                            what);
 }
 
+#define INDEX_REDUCTIONS "none add mul max min "
+
 static rondo_status index_infer_scatter_elements(rondo__ops_infer *infer) {
     const rondo_operand *at = &infer->request->inputs[1];
+    RONDO__TRY(rondo__ops_word(infer, "reduction", INDEX_REDUCTIONS));
     RONDO__TRY(index_check_elements(infer));
     RONDO__TRY(index_check_shape(infer, "updates", &infer->request->inputs[2], at->rank, at->dims));
     return rondo__ops_infer_same(infer);
@@ -87,6 +90,7 @@ static rondo_status index_infer_gather_nd(rondo__ops_infer *infer) {
 static rondo_status index_infer_scatter_nd(rondo__ops_infer *infer) {
     int64_t dims[2 * RONDO_RANK_MAX];
     int32_t rank;
+    RONDO__TRY(rondo__ops_word(infer, "reduction", INDEX_REDUCTIONS));
     RONDO__TRY(index_tuples(infer, 0, &rank, dims));
     RONDO__TRY(index_check_shape(infer, "updates", &infer->request->inputs[2], rank, dims));
     return rondo__ops_infer_same(infer);
@@ -160,6 +164,8 @@ static rondo_status index_one_number(rondo__ops_infer *infer, uint32_t index, co
 
 static rondo_status index_infer_cumulate(rondo__ops_infer *infer) {
     RONDO__TRY(index_one_number(infer, 1, "axis"));
+    if (!infer->request->inputs[0].rank)
+        return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "a number has no axis to go along");
     return rondo__ops_infer_same(infer);
 }
 

@@ -55,6 +55,10 @@ RONDO_MUST_USE rondo_status rondo__ops_check_attributes(const rondo__ops_prototy
                                                         const rondo_attribute *attributes, uint32_t count,
                                                         bool internal, rondo_layer layer);
 
+/* What stands before any inference: attributes, and number, presence, types and shapes of the operands. META errors. */
+RONDO_MUST_USE rondo_status rondo__ops_check_request(const rondo__ops_prototype *prototype,
+                                                     const rondo_kernel_request *request);
+
 const char *rondo__ops_node_name(const rondo_kernel_request *request);
 /* A failure of inference that names the node; the text says what does not fit. */
 #define RONDO__OPS_FAIL(infer, code, format, ...)                                              \
@@ -83,6 +87,8 @@ RONDO_MUST_USE rondo_status rondo__ops_axes(rondo__ops_infer *infer, uint32_t in
 /* The ints of an attribute: null when it is absent; else there are `count` of them, all at least `minimum`. */
 RONDO_MUST_USE rondo_status rondo__ops_ints(const rondo__ops_infer *infer, const char *name, uint32_t count,
                                             int64_t minimum, const int64_t **out_ints);
+/* Absent, or one of the words, which have a space after each. */
+RONDO_MUST_USE rondo_status rondo__ops_word(const rondo__ops_infer *infer, const char *name, const char *words);
 /* Every input broadcast together into result 0 of `dtype`. */
 RONDO_MUST_USE rondo_status rondo__ops_infer_broadcast(rondo__ops_infer *infer, rondo_dtype dtype);
 /* Result 0 is as input 0. */

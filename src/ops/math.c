@@ -36,6 +36,18 @@ static rondo_status math_infer_first(rondo__ops_infer *infer) {
     return rondo__ops_infer_broadcast(infer, infer->request->inputs[0].dtype);
 }
 
+/* An empty text is Gelu's default, too. */
+static rondo_status math_infer_gelu(rondo__ops_infer *infer) {
+    const char *word = rondo__ops_attribute_string(infer->request, "approximate", "");
+    if (*word) RONDO__TRY(rondo__ops_word(infer, "approximate", "none tanh "));
+    return rondo__ops_infer_same(infer);
+}
+
+static rondo_status math_infer_shift(rondo__ops_infer *infer) {
+    RONDO__TRY(rondo__ops_word(infer, "direction", "LEFT RIGHT "));
+    return math_infer_first(infer);
+}
+
 static rondo_status math_infer_bool(rondo__ops_infer *infer) {
     return rondo__ops_infer_broadcast(infer, RONDO_DTYPE_BOOL);
 }
@@ -77,8 +89,16 @@ MATH_UNARY(Elu, "X", "Y", RONDO__OPS_FLOATS, "The value, or alpha * (exp(x) - 1)
 MATH_UNARY(Erf, "input", "output", RONDO__OPS_FLOATS, "Error function", );
 MATH_UNARY(Floor, "X", "Y", RONDO__OPS_FLOATS, "The next integer below", );
 static const rondo__ops_attribute math_attributes_Gelu[] = {{"approximate", RONDO_ATTRIBUTE_STRING, 0, "none"}};
-MATH_UNARY(Gelu, "X", "Y", RONDO__OPS_FLOATS, "x times the normal distribution at x, or its approximation by tanh",
-           MATH_WITH(math_attributes_Gelu));
+static const rondo__ops_operand math_inputs_Gelu[] = {{"X", RONDO__OPS_FLOATS, 'T', 0, 0, 0}};
+static const rondo__ops_operand math_outputs_Gelu[] = {{"Y", RONDO__OPS_FLOATS, 'T', 0, 0, 0}};
+const rondo__ops_prototype rondo__ops_Gelu = {.name = "Gelu",
+                                              .summary =
+                                                  "x times the normal distribution at x, or its approximation by tanh",
+                                              RONDO__OPS_INPUTS(math_inputs_Gelu),
+                                              RONDO__OPS_OUTPUTS(math_outputs_Gelu),
+                                              RONDO__OPS_ATTRIBUTES(math_attributes_Gelu),
+                                              .flags = RONDO__OPS_ELEMENTWISE,
+                                              .infer = math_infer_gelu};
 static const rondo__ops_attribute math_attributes_HardSigmoid[] = {{"alpha", RONDO_ATTRIBUTE_FLOAT, 0, "0.2"},
                                                                    {"beta", RONDO_ATTRIBUTE_FLOAT, 0, "0.5"}};
 MATH_UNARY(HardSigmoid, "X", "Y", RONDO__OPS_FLOATS, "alpha * x + beta, kept between 0 and 1",
@@ -132,7 +152,7 @@ const rondo__ops_prototype rondo__ops_IsNaN = {.name = "IsNaN",
 static const rondo__ops_attribute math_shift_attributes[] = {{"direction", RONDO_ATTRIBUTE_STRING, 1, NULL}};
 static const rondo__ops_attribute math_mod_attributes[] = {{"fmod", RONDO_ATTRIBUTE_INT, 0, "0"}};
 MATH_BINARY(BitShift, RONDO__OPS_UNSIGNED_INTS, "X", "Y", MATH_SAME("Z", RONDO__OPS_UNSIGNED_INTS), 0,
-            "X shifted by Y bits, LEFT or RIGHT", math_infer_first, MATH_WITH(math_shift_attributes));
+            "X shifted by Y bits, LEFT or RIGHT", math_infer_shift, MATH_WITH(math_shift_attributes));
 MATH_BINARY(BitwiseAnd, MATH_INTS, "A", "B", MATH_SAME("C", MATH_INTS), RONDO__OPS_COMMUTES, "The bits that both have",
             math_infer_first, );
 MATH_BINARY(BitwiseOr, MATH_INTS, "A", "B", MATH_SAME("C", MATH_INTS), RONDO__OPS_COMMUTES, "The bits that either has",

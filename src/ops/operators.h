@@ -65,5 +65,21 @@ void rondo__operator_text(rondo_dtype dtype, int32_t rank, const int64_t *dims, 
 RONDO_MUST_USE rondo_status rondo__operator_infer(const rondo__operator_entry *entry,
                                                   const rondo_kernel_request *request, bool by_meta,
                                                   rondo_operator_result *results);
+/* The same; *out_refused says that the operator itself refused, and did not answer what is no answer. */
+RONDO_MUST_USE rondo_status rondo__operator_infer_told(const rondo__operator_entry *entry,
+                                                       const rondo_kernel_request *request, bool by_meta,
+                                                       rondo_operator_result *results, bool *out_refused);
+/* A call of a prepared kernel of the catalogue, with the words of its failure. */
+rondo_status rondo__operator_kernel_run(const void *context, const uint64_t *words);
+/* CONVERTER errors that name operator, operand and attribute. */
+RONDO_MUST_USE rondo_status rondo__operator_check_converters(const rondo__ops_prototype *prototype,
+                                                             const rondo_operator_converter *converters,
+                                                             uint32_t count);
+/* rondo_operator_check, with the host catalogues that have the operator, the plain one last. */
+RONDO_MUST_USE rondo_status rondo__operator_check(const rondo_allocator *allocator,
+                                                  const rondo__ops_prototype *prototype,
+                                                  const rondo__kernel_set *catalogues,
+                                                  const rondo_operator_check_options *options,
+                                                  rondo_operator_check_report *out_report);
 
 #endif

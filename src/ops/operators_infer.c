@@ -88,6 +88,12 @@ rondo_status rondo__operator_refusal(rondo_status why, const rondo__operator_ent
 
 rondo_status rondo__operator_infer(const rondo__operator_entry *entry, const rondo_kernel_request *request,
                                    bool by_meta, rondo_operator_result *results) {
+    bool refused = false;
+    return rondo__operator_infer_told(entry, request, by_meta, results, &refused);
+}
+
+rondo_status rondo__operator_infer_told(const rondo__operator_entry *entry, const rondo_kernel_request *request,
+                                        bool by_meta, rondo_operator_result *results, bool *out_refused) {
     rondo_attribute attributes[RONDO__OPERATOR_REQUEST_ATTRIBUTES];
     rondo_kernel_request complete;
     void *user = entry->given.user;
@@ -105,6 +111,7 @@ rondo_status rondo__operator_infer(const rondo__operator_entry *entry, const ron
         status = entry->implementation.infer_shape(&rondo__operator_api, user, &complete, results);
         if (!status) status = entry->implementation.infer_dtype(&rondo__operator_api, user, &complete, results);
     }
+    *out_refused = status != RONDO_OK;
     if (status) return rondo__operator_refusal(status, entry, request, layer);
     for (uint32_t i = 0; i < request->output_count; i++)
         RONDO__TRY(operator_check_result(entry, request, i, layer, &results[i]));

@@ -129,12 +129,17 @@ static rondo_status operator_missing_output(const rondo_operator_context *contex
     return RONDO_OK;
 }
 
-static int32_t operator_call(const void *self, const uint64_t *words) {
+rondo_status rondo__operator_kernel_run(const void *self, const uint64_t *words) {
     const operator_kernel *kernel = self;
     rondo_operator_context context = {kernel, words, 0};
     rondo_status status =
         kernel->entry->implementation.execute(&rondo__operator_api, kernel->entry->given.user, &context);
-    if (!status) status = operator_missing_output(&context);
+    return status ? status : operator_missing_output(&context);
+}
+
+static int32_t operator_call(const void *self, const uint64_t *words) {
+    const operator_kernel *kernel = self;
+    rondo_status status = rondo__operator_kernel_run(self, words);
     if (!status) return 0;
     char text[1536];
     (void)rondo_status_format(status, text, sizeof text);

@@ -69,6 +69,8 @@ static rondo_status pool_infer_global(rondo__ops_infer *infer) {
     int64_t dims[RONDO_RANK_MAX];
     if (input->rank < 2) return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "the input has rank %d", input->rank);
     for (int32_t d = 0; d < input->rank; d++) dims[d] = d < 2 ? input->dims[d] : 1;
+    for (int32_t d = 2; d < input->rank; d++)
+        if (!input->dims[d]) return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "axis %d has no elements", d);
     rondo__ops_result(infer, 0, input->dtype, input->rank, dims);
     return RONDO_OK;
 }

@@ -2,6 +2,7 @@
  *
  * LSTM. Every operand's shape follows from the sizes of X, R and the direction. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "ops/infer.h"
@@ -10,6 +11,15 @@ typedef struct recurrent_sizes {
     int64_t steps, batch, features, hidden, directions;
     bool batch_first; /* layout 1 */
 } recurrent_sizes;
+
+/* Case does not matter, as ONNX has it. */
+static rondo_status recurrent_activation(const rondo__ops_infer *infer, const char *name) {
+    static const char *const known[] = {"Sigmoid",    "Tanh",        "Relu", "Affine",   "LeakyRelu", "ThresholdedRelu",
+                                        "ScaledTanh", "HardSigmoid", "Elu",  "Softsign", "Softplus"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (name && strcasecmp(known[i], name) == 0) return RONDO_OK;
+    return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "there is no activation '%s'", name ? name : "");
+}
 
 static rondo_status recurrent_directions(const rondo__ops_infer *infer, int64_t *out_directions) {
     const char *direction = rondo__ops_attribute_string(infer->request, "direction", "forward");
@@ -80,6 +90,8 @@ static rondo_status recurrent_infer_lstm(rondo__ops_infer *infer) {
         return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "%u activations are named, three a direction are needed",
                                activations->count);
     }
+    for (uint32_t i = 0; activations && i < activations->count; i++)
+        RONDO__TRY(recurrent_activation(infer, activations->value.strings[i].data));
     rondo_dtype dtype = infer->request->inputs[0].dtype;
     const int64_t by_step[4] = {s.steps, s.directions, s.batch, s.hidden};
     const int64_t by_batch[4] = {s.batch, s.steps, s.directions, s.hidden};

@@ -132,6 +132,15 @@ rondo_status rondo__ops_ints(const rondo__ops_infer *infer, const char *name, ui
     return RONDO_OK;
 }
 
+rondo_status rondo__ops_word(const rondo__ops_infer *infer, const char *name, const char *words) {
+    const char *word = rondo__ops_attribute_string(infer->request, name, NULL);
+    const size_t length = word ? strlen(word) : 0;
+    if (!word) return RONDO_OK;
+    for (const char *at = words; *at; at = strchr(at, ' ') + 1)
+        if (length == (size_t)(strchr(at, ' ') - at) && memcmp(word, at, length) == 0) return RONDO_OK;
+    return RONDO__OPS_FAIL(infer, INVALID_ARGUMENT, "attribute '%s' is '%s', it must be one of: %s", name, word, words);
+}
+
 rondo_status rondo__ops_infer_broadcast(rondo__ops_infer *infer, rondo_dtype dtype) {
     int64_t dims[RONDO_RANK_MAX];
     int32_t rank = 0;
@@ -217,7 +226,7 @@ static rondo_status ops_request_inputs(const rondo__ops_prototype *prototype, co
     return RONDO_OK;
 }
 
-static rondo_status ops_request_check(const rondo__ops_prototype *prototype, const rondo_kernel_request *request) {
+rondo_status rondo__ops_check_request(const rondo__ops_prototype *prototype, const rondo_kernel_request *request) {
     RONDO__TRY(rondo__ops_check_attributes(prototype, rondo__ops_node_name(request), request->attributes,
                                            request->attribute_count, true, RONDO_LAYER_META));
     RONDO__TRY(ops_request_inputs(prototype, request));
@@ -242,7 +251,7 @@ rondo_status rondo__ops_infer_request(const rondo_kernel_request *request, rondo
 
 rondo_status rondo__ops_infer_with(const rondo__ops_prototype *prototype, const rondo_kernel_request *request,
                                    rondo_operand *out_outputs, int64_t (*output_dims)[RONDO_RANK_MAX]) {
-    RONDO__TRY(ops_request_check(prototype, request));
+    RONDO__TRY(rondo__ops_check_request(prototype, request));
     if (!prototype->infer) {
         return RONDO__FAIL(UNSUPPORTED, META,
                            "node '%s' (%s): its results are those of its branches, which must be "

@@ -320,6 +320,33 @@ static void each_way_to_be_wrong_names_its_contract(rondo_test *t) {
     }
 }
 
+/* Fixed in the graph, or bound by the run: another shape than the implementation's is refused by the same contract. */
+static void dynamic_or_not_the_contract_is_the_same(rondo_test *t) {
+    world w = {.t = t};
+    add_operator add;
+    T_DEFER(t, w_close, &w);
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        const int64_t dims[] = {dynamic ? -1 : 4, dynamic ? -1 : 5};
+        float data[20] = {0};
+        rondo_tensor_view in = {.device_type = 1, .rank = 2, .dtype = RONDO_DTYPE_F32, .shape = (int64_t[]){4, 5}};
+        rondo_tensor_view inputs[2] = {in, in}, outputs[1] = {{0}};
+        rondo_ir_value x, y, z;
+        inputs[0].data = inputs[1].data = data;
+        w_open(&w, "cpu");
+        T_OK(t, rondo_operator_register(w.instance, add_make(&add, ADD_FIXED)));
+        T_OK(t, rondo_ir_graph_add_input(w.graph, "x", RONDO_DTYPE_F32, 2, dims, NULL, &x));
+        T_OK(t, rondo_ir_graph_add_input(w.graph, "y", RONDO_DTYPE_F32, 2, dims, NULL, &y));
+        T_OK(t, rondo_ir_graph_add_node(w.graph, "my.domain::AddCustom", "only", (rondo_ir_value[]){x, y}, 2, NULL, 0,
+                                        &z, 1));
+        T_OK(t, rondo_ir_graph_add_output(w.graph, z, "z"));
+        T_OK(t, rondo_session_add_graph(w.session, 1, w.graph));
+        fails(t, rondo_session_run(w.session, 1, inputs, 2, outputs, 1), RONDO_CODE_INVALID_ARGUMENT,
+              RONDO_LAYER_IMPLEMENTATION,
+              "node 'only' (my.domain::AddCustom): its implementation refuses these inputs: only [2,3]");
+        w_close(&w);
+    }
+}
+
 static void what_is_missing_is_named(rondo_test *t) {
     world w = {.t = t};
     add_operator add;
@@ -622,6 +649,7 @@ static void graphs_outlive_the_instance(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T(runs_as_any_other), T(an_output_may_be_an_input), T(an_implementation_can_infer_alone),
-                T(each_way_to_be_wrong_names_its_contract), T(what_is_missing_is_named),
-                T(inputs_are_those_of_the_prototype), T(one_definition), T(malformed_tables), T(onnx_nodes_mean_it),
-                T(operators_can_be_looked_at), T(graphs_outlive_the_instance))
+                T(each_way_to_be_wrong_names_its_contract), T(dynamic_or_not_the_contract_is_the_same),
+                T(what_is_missing_is_named), T(inputs_are_those_of_the_prototype), T(one_definition),
+                T(malformed_tables), T(onnx_nodes_mean_it), T(operators_can_be_looked_at),
+                T(graphs_outlive_the_instance))

@@ -108,8 +108,14 @@ class Hostile(unittest.TestCase):
         self.refused([2], "run", "a", "--device", "sim", "--settings", "colour=red", part="colour")
         self.refused([2], "compile", "a", part="-o OUT.rondo")
         self.refused([2], "conformance", part="--device")
+        self.refused([2], "check-operator", part="name")
+        self.refused([2], "check-operator", "Add", "--input", "A=float32", part="float32[2,3]")
+        self.refused([2], "check-operator", "Add", "--input", "B=float32[2]", part="'A' comes before")
+        self.refused([1], "check-operator", "nosuch.so", "Add", part="nosuch.so")
+        self.refused([1], "check-operator", "NoSuch", part="NoSuch")
         self.assertEqual(rondo().returncode, 2)
-        for command in ("", "devices", "info", "run", "bench", "check", "dump", "compile", "ops", "conformance"):
+        for command in ("", "devices", "info", "run", "bench", "check", "dump", "compile", "ops", "check-operator",
+                        "conformance"):
             done = rondo(*([command] if command else []), "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("usage: rondo", done.stdout)
