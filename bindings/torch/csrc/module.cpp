@@ -102,5 +102,6 @@ PYBIND11_MODULE(_C, m) {
   bind_upstream(m);
   bind_contract(m);
   bind_npu(m);
+  bind_torchair(m);
   if (PyModule_AddFunctions(m.ptr(), g_fast) < 0 || add_kernel_type(m.ptr()) < 0) throw py::error_already_set();
 }

@@ -9,4 +9,6 @@ void bind_upstream(pybind11::module& m);
 void bind_contract(pybind11::module& m);
 // An implementation of GraphImplInterface for another package's device over AscendCL.
 void bind_npu(pybind11::module& m);
+// Graphs of Rondo's operators and their plans, for rondo_torch.torchair.
+void bind_torchair(pybind11::module& m);
 }  // namespace rondo_torch
