@@ -21,7 +21,8 @@ option(RONDO_FUZZ "Build libFuzzer programs (needs clang)" OFF)
 set(RONDO_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
 file(STRINGS cmake/warnings.txt RONDO_WARNINGS) # tools/ reads the same list
-add_compile_options(${RONDO_WARNINGS} -fno-math-errno)
+# Nobody puts a function of another library in the place of one of Rondo's: calls inside a file may be inlined.
+add_compile_options(${RONDO_WARNINGS} -fno-math-errno -fno-semantic-interposition)
 if(RONDO_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -72,6 +72,7 @@ World& world() {
 struct Current {
   int device = 0;
   std::array<StreamId, kMaxDevices> streams{};
+  std::array<rondo_stream*, kMaxDevices> handles{};  // of those, where somebody has asked; they live as long as the process
 };
 thread_local Current t_current;
 
@@ -182,10 +183,9 @@ void set_device_unchecked(int index) noexcept {
 RONDO_HOT StreamId current_stream_id(int device) noexcept { return t_current.streams[static_cast<size_t>(device)]; }
 
 StreamId exchange_stream_id(int device, StreamId id) {
-  (void)stream_of(device, id);
-  StreamId before = t_current.streams[static_cast<size_t>(device)];
-  t_current.streams[static_cast<size_t>(device)] = id;
-  return before;
+  rondo_stream* stream = stream_of(device, id);
+  t_current.handles[static_cast<size_t>(device)] = stream;
+  return std::exchange(t_current.streams[static_cast<size_t>(device)], id);
 }
 
 StreamId new_stream_id(int index) {
@@ -226,7 +226,12 @@ RONDO_HOT rondo_stream* stream_of(int index, StreamId id) {
   return device.streams[static_cast<size_t>(id)].load(std::memory_order_relaxed);
 }
 
-RONDO_HOT rondo_stream* current_stream(int device) { return stream_of(device, current_stream_id(device)); }
+RONDO_HOT rondo_stream* current_stream(int device) {
+  TORCH_CHECK(device >= 0 && device < kMaxDevices, "rondo: there is no device ", device);
+  rondo_stream*& known = t_current.handles[static_cast<size_t>(device)];
+  if (!known || g_forked.load(std::memory_order_relaxed)) known = stream_of(device, current_stream_id(device));
+  return known;
+}
 
 RONDO_HOT bool capturing(rondo_stream* stream, uint64_t* id) {
   rondo_capture_status status = RONDO_CAPTURE_STATUS_INIT;

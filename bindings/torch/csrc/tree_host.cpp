@@ -30,25 +30,42 @@ RONDO_HOT uint64_t TreeLock::self() {
 }
 
 bool TreeLock::try_acquire() {
-  if (!mutex_.try_lock()) return false;
-  owner_.store(self(), std::memory_order_relaxed);
+  if (owner_) return false;
+  owner_ = self();
   return true;
 }
 
 RONDO_HOT bool TreeLock::acquire() {
-  if (mine()) return false;
-  if (!mutex_.try_lock()) {
-    // Who is inside may wait for the interpreter.
-    pybind11::gil_scoped_release without;
-    mutex_.lock();
-  }
-  owner_.store(self(), std::memory_order_relaxed);
+  uint64_t me = self();
+  if (owner_ == me) return false;
+  while (owner_) wait();
+  owner_ = me;
   return true;
 }
 
 RONDO_HOT void TreeLock::release() {
-  owner_.store(0, std::memory_order_relaxed);
-  mutex_.unlock();
+  owner_ = 0;
+  if (waiting_) wake();
+}
+
+// Who is inside may wait for the interpreter.
+void TreeLock::wait() {
+  uint64_t before = wakes_;
+  waiting_++;
+  {
+    pybind11::gil_scoped_release without;
+    std::unique_lock<std::mutex> lock(mutex_);
+    free_.wait(lock, [&] { return wakes_ != before; });
+  }
+  waiting_--;
+}
+
+void TreeLock::wake() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    wakes_++;
+  }
+  free_.notify_all();
 }
 
 // ------------------------------------------------------------------------------------------------------ failures
@@ -137,8 +154,8 @@ inline uint64_t word_of_tensor(const c10::TensorImpl* tensor) {
 inline bool facts_of_tensor(const c10::TensorImpl* tensor, uint64_t* pointer, uint64_t* word) {
   *pointer = 0;
   *word = word_of_tensor(tensor);
-  if (!tensor->has_storage()) return true;
   c10::StorageImpl* storage = tensor->unsafe_storage().unsafeGetStorageImpl();
+  if (!storage) return true;
   const c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
   if (data.get())
     *pointer = reinterpret_cast<uint64_t>(data.get()) + static_cast<uint64_t>(tensor->storage_offset()) * tensor->itemsize();

@@ -13,6 +13,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,27 +72,41 @@ Claim* claim_storage(const c10::intrusive_ptr<c10::StorageImpl>& storage, void* 
 
 struct Kept;
 
-// A tensor object that is handed out again when it is provably dead: an output of a replay that costs nothing.
-struct Cached {
+constexpr size_t kLine = 64;  // bytes that a processor fetches at once
+
+// A tensor object that is handed out again when it is provably dead: an output of a replay that costs nothing. What a call
+// looks at of it is one line.
+struct alignas(kLine) Cached {
   PyObject* object = nullptr;
   const c10::TensorImpl* tensor = nullptr;  // as it was made: the object may have another one by now
   c10::StorageImpl* storage = nullptr;      // alive with the object
   Claim* claim = nullptr;
-  bool out = false, poisoned = false, inference = false;
   Kept* kept = nullptr;
   uint64_t text_taker = 0;  // whose its memory was the last time, as the storage says; most often it is the same again
+  bool out = false, poisoned = false, inference = false;
+};
+
+// How a tensor looks, so far as somebody can change it in place. Of up to two dimensions it is one line, and no lists of
+// numbers elsewhere are read.
+struct alignas(kLine) Look {
+  static constexpr size_t kRank = 6;
+  uint64_t keys = 0;
+  int64_t offset = 0;  // in elements
+  caffe2::TypeMeta dtype;
+  uint16_t last = 0;  // Kept's, which has its line anyway
+  uint32_t rank = 0;
+  int64_t dims[2 * kRank] = {};  // size, stride, size, stride, ...; of more there are the lists
 };
 
 // What a recording remembers of an output: the object itself, or what makes such a tensor on a lease's memory.
 struct Kept {
+  Look look;
+  Cached slots[2];
   PyObject* itself = nullptr;
   c10::DimVector sizes, strides;
   int64_t offset = 0;  // in elements
   caffe2::TypeMeta dtype;
-  c10::DispatchKeySet keys;
   std::shared_ptr<const Origin> origin;
-  Cached slots[2];
-  unsigned last = 0;
 };
 
 // What a tree's function runs.
@@ -102,18 +117,24 @@ struct Model {
   std::shared_ptr<const Origin> origin;                // of any other
 };
 
-// A lock that a thread waits for without the interpreter's; its owner may come again.
+// A lock that a thread waits for without the interpreter's; its owner may come again. It is taken and let go under the
+// interpreter's lock, so that who finds it free needs no locked instruction.
 class TreeLock {
  public:
   bool acquire();  // false: the thread has it already
   void release();
-  bool mine() const { return owner_.load(std::memory_order_relaxed) == self(); }
+  bool mine() const { return owner_ == self(); }
   bool try_acquire();
 
  private:
   static uint64_t self();
+  [[gnu::cold]] void wait();
+  [[gnu::cold]] void wake();
+  uint64_t owner_ = 0;
+  uint32_t waiting_ = 0;
+  uint64_t wakes_ = 0;  // changes under the mutex as well, where those who wait look at it
   std::mutex mutex_;
-  std::atomic<uint64_t> owner_{0};
+  std::condition_variable free_;
 };
 
 struct Host {

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -56,23 +57,40 @@ bool has_attributes(PyObject* object) {
   return place && *place && PyDict_GET_SIZE(*place) != 0;
 }
 
-// Of few numbers: a call of memcmp costs more.
-bool same(at::IntArrayRef have, at::IntArrayRef want) {
-  if (have.size() != want.size()) return false;
-  for (size_t i = 0; i < have.size(); i++) {
-    if (have[i] != want[i]) return false;
+// One number after the other: there are few, and a call of memcmp costs more.
+bool same_dims(const c10::TensorImpl& tensor, const Kept& kept) {
+  const Look& look = kept.look;
+  at::IntArrayRef sizes = tensor.sizes();
+  if (sizes.size() != look.rank) return false;
+  at::IntArrayRef strides = tensor.strides();
+  if (look.rank > Look::kRank) return sizes == at::IntArrayRef(kept.sizes) && strides == at::IntArrayRef(kept.strides);
+  for (size_t i = 0; i < look.rank; i++) {
+    if (sizes[i] != look.dims[2 * i] || strides[i] != look.dims[2 * i + 1]) return false;
   }
   return true;
 }
 
+Look look_of(const c10::TensorImpl& tensor) {
+  Look look;
+  look.keys = tensor.key_set().raw_repr();
+  look.offset = tensor.storage_offset();
+  look.dtype = tensor.dtype();
+  look.rank = static_cast<uint32_t>(tensor.dim());
+  for (size_t i = 0; i < std::min<size_t>(look.rank, Look::kRank); i++) {
+    look.dims[2 * i] = tensor.sizes()[i];
+    look.dims[2 * i + 1] = tensor.strides()[i];
+  }
+  return look;
+}
+
 // What a user may have changed of the object or its metadata.
 bool as_made(const Cached& cached) {
-  const Kept& kept = *cached.kept;
-  c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
+  const Look& look = cached.kept->look;
+  const c10::TensorImpl* tensor = tensor_in(cached).unsafeGetTensorImpl();
   return Py_TYPE(cached.object) == reinterpret_cast<PyTypeObject*>(THPVariableClass) && !has_weak_references(cached.object) &&
-         !has_attributes(cached.object) && tensor->key_set() == kept.keys && tensor->dtype() == kept.dtype &&
-         tensor->storage_offset() == kept.offset && same(tensor->sizes(), kept.sizes) &&
-         same(tensor->strides(), kept.strides) && tensor->unsafe_storage().unsafeGetStorageImpl() == cached.storage &&
+         !has_attributes(cached.object) && tensor->key_set().raw_repr() == look.keys && tensor->dtype() == look.dtype &&
+         tensor->storage_offset() == look.offset && same_dims(*tensor, *cached.kept) &&
+         tensor->unsafe_storage().unsafeGetStorageImpl() == cached.storage &&
          cached.claim->references.load(std::memory_order_relaxed) == 2;
 }
 
@@ -89,8 +107,6 @@ c10::intrusive_ptr<c10::StorageImpl> empty_storage(int device, uint64_t bytes) {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
                                                c10::DataPtr(nullptr, device_at(device)), device_allocator(), true);
 }
-
-constexpr size_t kLine = 64;  // bytes that a processor fetches at once
 
 void prefetch(const void* of, size_t bytes) {
   for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(static_cast<const char*>(of) + at);
@@ -164,7 +180,7 @@ RONDO_HOT void Host::sweep() {
     prefetch(cached->tensor, sizeof(c10::TensorImpl));
     prefetch(cached->storage, 2 * kLine);
     prefetch(cached->claim, kLine);
-    prefetch(&cached->kept->sizes, 2 * kLine);
+    prefetch(&cached->kept->look, kLine);
   }
   bool again = !out.empty();
   while (again) {
@@ -250,7 +266,7 @@ void Host::poison_others() {
 RONDO_HOT rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void** out_tensor) {
   auto* kept = static_cast<Kept*>(output.metadata);
   for (unsigned k = 0; k < 2 && !output.shared; k++) {
-    Cached& cached = kept->slots[(kept->last + k) % 2];
+    Cached& cached = kept->slots[(kept->look.last + k) % 2];
     if (!cached.object || cached.out) continue;
     if (cached.inference != inference) continue;
     if (cached.poisoned && !clear_poison(cached)) continue;
@@ -260,7 +276,7 @@ RONDO_HOT rondo_status Host::fresh(const rondo_tree_output& output, bool inferen
     if (rondo_tree_lease_storage(output.lease) != cached.claim) rondo_tree_lease_set_storage(output.lease, cached.claim);
     cached.out = true;
     out.push_back(&cached);
-    kept->last = (kept->last + k) % 2;
+    kept->look.last = static_cast<uint16_t>((kept->look.last + k) % 2);
     Py_INCREF(cached.object);
     *out_tensor = cached.object;
     return RONDO_OK;
@@ -287,11 +303,11 @@ rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor
     claim->link();
     return RONDO_OK;
   }
-  unsigned which = kept->slots[kept->last].object ? 1 - kept->last : kept->last;
+  unsigned which = kept->slots[kept->look.last].object ? 1u - kept->look.last : kept->look.last;
   Cached& cached = kept->slots[which];
   strike(cached);
   drop(cached);  // one that is alive is poisoned with the others that nobody keeps
-  kept->keys = tensor.unsafeGetTensorImpl()->key_set();
+  kept->look = look_of(*tensor.unsafeGetTensorImpl());
   enable_cached_tensors();
   at::caching::add_cached_tensor(tensor);
   claim->references.fetch_add(1, std::memory_order_relaxed);
@@ -304,7 +320,7 @@ rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor
   cached.out = true;
   cached.kept = kept;
   out.push_back(&cached);
-  kept->last = which;
+  kept->look.last = static_cast<uint16_t>(which);
   return RONDO_OK;
 }
 
