@@ -123,6 +123,8 @@ int cli_model_import(const cli_options *options, cli_model *model);
 int cli_model_inputs(const cli_options *options, cli_model *model);
 /* Input `index` of the graph, or of the plan of an offline file. */
 rondo_status cli_model_input(const cli_model *model, uint32_t index, rondo_tensor_info *out_info);
+/* A graph from a file of any kind: ONNX, or saved as text or binary. */
+rondo_status cli_graph_read(rondo_instance *instance, const char *path, rondo_ir_graph **out_graph);
 /* Whether the file begins as an offline file does. */
 bool cli_is_plan_file(const char *path);
 /* --passes, --disable-pass, -O and --report as the compiler wants them. */

@@ -10,6 +10,7 @@
 
 static const char dump_help[] =
     "usage: rondo dump FILE --stage model|compiled|plan|capture [--format text|dot|json] [inputs as for rondo run]\n"
+    "       rondo dump FILE --stage model --format graph|graph-binary\n"
     "       rondo dump FILE --after PASS\n"
     "  model     the graph as it was read; needs no inputs\n"
     "  compiled  after the last pass\n"
@@ -17,15 +18,22 @@ static const char dump_help[] =
     "  capture   the nodes that a capture of one run recorded\n"
     "  --after PASS  the graph as the last run of that pass left it, with its reasons on standard error (rondo passes)\n"
     "-O LEVEL, --passes A,B and --disable-pass NAME as for rondo run.\n"
-    "An offline file has the stages plan and capture.\n"
+    "An offline file has the stages plan and capture. The formats graph and graph-binary write the whole model, to be run\n"
+    "and read again as any model is.\n"
     "Inputs that are not given are taken as with --random 0; open sizes need --dim, and a value that decides a branch\n"
     "needs --set or --input.\n";
+
+/* As a graph's file; anything else is left to parse_format. */
+static bool saves(const char *format, rondo_ir_file_format *out_format) {
+    *out_format = format && strcmp(format, "graph-binary") == 0 ? RONDO_IR_FILE_BINARY : RONDO_IR_FILE_TEXT;
+    return format && (*out_format == RONDO_IR_FILE_BINARY || strcmp(format, "graph") == 0);
+}
 
 static int parse_format(const char *text, rondo_dump_format *out_format) {
     if (!text || strcmp(text, "text") == 0) *out_format = RONDO_DUMP_TEXT;
     else if (strcmp(text, "dot") == 0) *out_format = RONDO_DUMP_DOT;
     else if (strcmp(text, "json") == 0) *out_format = RONDO_DUMP_JSON;
-    else return cli_usage("--format is text, dot or json, not '%s'", text);
+    else return cli_usage("--format is text, dot, json or graph, not '%s'", text);
     return CLI_DONE;
 }
 
@@ -109,9 +117,20 @@ static int dump_pass(cli_options *options, cli_model *model, rondo_dump_format f
 
 static bool is_stage(const char *stage, const char *name) { return stage && strcmp(stage, name) == 0; }
 
+static int save_model(const cli_options *options, cli_model *model, rondo_ir_file_format format) {
+    if (!options->stage || strcmp(options->stage, "model") != 0)
+        return cli_usage("--format %s is for --stage model", options->format);
+    int code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &model->instance));
+    if (code == CLI_DONE) code = cli_model_import(options, model);
+    if (code == CLI_DONE && !model->ir) return cli_usage("an offline file holds a plan and no graph to save");
+    return code == CLI_DONE ? cli_report(rondo_ir_graph_save(model->ir, format, cli_write, stdout)) : code;
+}
+
 static int dump_stage(cli_options *options, cli_model *model) {
     rondo_dump_format format = RONDO_DUMP_TEXT;
+    rondo_ir_file_format file;
     const char *stage = options->stage;
+    if (saves(options->format, &file)) return save_model(options, model, file);
     int code = parse_format(options->format, &format);
     if (code != CLI_DONE) return code;
     if (options->after && stage) return cli_usage("--stage and --after exclude each other");

@@ -9,8 +9,8 @@
 
 static const char info_help[] =
     "usage: rondo info FILE [--json]\n"
-    "Shows inputs, outputs, nodes by type and sizes of an ONNX model; of an offline file its version, target, inputs,\n"
-    "outputs, sizes and partitions. A size that is open is shown by its symbol or '?'.\n";
+    "Shows inputs, outputs, nodes by type and sizes of an ONNX model or a saved graph; of an offline file its version,\n"
+    "target, inputs, outputs, sizes and partitions. A size that is open is shown by its symbol or '?'.\n";
 
 static void port_text(const rondo_ir_graph *graph, const rondo_tensor_info *port, uint32_t index, bool input,
                       char *text, size_t capacity) {
@@ -185,7 +185,7 @@ int cli_info(int argc, char **argv) {
         code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
         bool file = cli_is_plan_file(options->files[0]);
         if (code == CLI_DONE && file) code = cli_report(rondo_plan_open(instance, options->files[0], &plan));
-        else if (code == CLI_DONE) code = cli_report(rondo_onnx_import(instance, options->files[0], NULL, &graph));
+        else if (code == CLI_DONE) code = cli_report(cli_graph_read(instance, options->files[0], &graph));
         if (code == CLI_DONE) code = file ? show_plan(plan, options->json) : show(graph, options->json);
     }
     rondo_plan_release(plan);

@@ -25,15 +25,27 @@ int cli_model_open(const cli_options *options, cli_model *model) {
     return cli_report(status);
 }
 
+/* The first bytes of a file; 0 where it cannot be read. */
+static size_t read_begin(const char *path, void *begin, size_t size) {
+    struct stat facts;
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return 0; /* a pipe would hold us */
+    FILE *file = fopen(path, "rb");
+    size_t got = file ? fread(begin, 1, size, file) : 0;
+    if (file) fclose(file);
+    return got;
+}
+
 bool cli_is_plan_file(const char *path) {
     static const uint8_t magic[] = RONDO_PLAN_FILE_MAGIC;
     uint8_t begin[sizeof magic];
-    struct stat facts;
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return false; /* a pipe would hold us */
-    FILE *file = fopen(path, "rb");
-    bool is = file && fread(begin, 1, sizeof begin, file) == sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
-    if (file) fclose(file);
-    return is;
+    return read_begin(path, begin, sizeof begin) == sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
+}
+
+rondo_status cli_graph_read(rondo_instance *instance, const char *path, rondo_ir_graph **out_graph) {
+    char begin[16];
+    size_t size = read_begin(path, begin, sizeof begin);
+    if (rondo_ir_graph_is_file(begin, size)) return rondo_ir_graph_load(instance, path, out_graph);
+    return rondo_onnx_import(instance, path, NULL, out_graph);
 }
 
 static int open_plan(const cli_options *options, cli_model *model) {
@@ -63,7 +75,7 @@ int cli_model_import(const cli_options *options, cli_model *model) {
         return cli_usage("exactly one model file is wanted, %u were given", options->file_count);
     if (cli_is_plan_file(options->files[0])) return open_plan(options, model);
     uint64_t start = cli_now_ns();
-    rondo_status status = rondo_onnx_import(model->instance, options->files[0], NULL, &model->ir);
+    rondo_status status = cli_graph_read(model->instance, options->files[0], &model->ir);
     model->load_ns = cli_now_ns() - start;
     if (status) return cli_report(status);
     rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;

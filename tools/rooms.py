@@ -55,7 +55,7 @@ SYSTEM = set("""assert.h complex.h ctype.h errno.h float.h inttypes.h limits.h m
 stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h
 dirent.h dlfcn.h elf.h fcntl.h ftw.h poll.h pthread.h sched.h semaphore.h unistd.h getopt.h
 sys/mman.h sys/prctl.h sys/resource.h sys/single_threaded.h sys/stat.h sys/syscall.h sys/time.h sys/types.h sys/wait.h sys/utsname.h
-linux/audit.h linux/filter.h linux/seccomp.h link.h immintrin.h arm_neon.h cpuid.h""".split())
+linux/audit.h linux/filter.h linux/seccomp.h link.h locale.h immintrin.h arm_neon.h cpuid.h""".split())
 
 
 def sources(*endings):

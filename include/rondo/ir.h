@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs by hand, beyond adding to them (compiler.h): looking at them, control edges, edits, branches.
+ * Graphs by hand, beyond adding to them (compiler.h): looking at them, control edges, edits, branches, and keeping them
+ * in files.
  *
  * A node is named by any value that it makes: such a number stays the same through every edit, as all values' do. What
  * these functions refuse they leave as it was; they need the graph to themselves, as every change does. Failures are of
@@ -128,6 +129,33 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_outer_value(rondo_ir_graph 
  * already stays as it is. INVALID_ARGUMENT: others hold it, it is a branch of another graph, or it is around `graph`;
  * OUT_OF_RANGE: too deep. Then it remains the caller's. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_adopt(rondo_ir_graph *graph, rondo_ir_graph *branch);
+
+/* ------------------------------------------------------------------------------------------------------- files */
+
+typedef int32_t rondo_ir_file_format;
+enum {
+    RONDO_IR_FILE_TEXT = 0,  /* to be read, compared and edited */
+    RONDO_IR_FILE_BINARY = 1 /* smaller, and faster to load */
+};
+
+/* What a text begins with; the binary form begins with 0x89 and "RONDOIR". */
+#define RONDO_IR_TEXT_MAGIC "rondo-graph"
+
+/* Writes the whole graph: what was loaded from it is the same graph, number by number of constants, bit by bit. The same
+ * graph gives the same bytes. docs/graph-file.md has the grammar. INVALID_ARGUMENT: a branch; its graph is what to save. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_save(const rondo_ir_graph *graph, rondo_ir_file_format format,
+                                                          rondo_write_function write, void *user);
+/* Reads either form. NOT_FOUND, IO (file): cannot be read. CORRUPT (file): not such a file, cut, malformed; the message has
+ * the line of a text, or the byte. UNSUPPORTED: a newer version (file), or operators that have no prototype (prototype):
+ * the notes list all of them. Else what rondo_ir_graph_verify refuses. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_load(rondo_instance *instance, const char *path,
+                                                          rondo_ir_graph **out_graph);
+/* The same from memory, which may go afterwards; `name` is used in messages. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_ir_graph_load_memory(rondo_instance *instance, const char *name,
+                                                                 const void *data, size_t size,
+                                                                 rondo_ir_graph **out_graph);
+/* Whether the first bytes of a file are those of either form; 12 bytes are enough. */
+RONDO_API bool rondo_ir_graph_is_file(const void *data, size_t size);
 
 RONDO_EXTERN_C_END
 

@@ -21,7 +21,8 @@ static bool fold_is_constant(const fold *f, const rondo__ir_node_data *node) {
     return true;
 }
 
-static rondo_status fold_node(fold *f, rondo__ir_node_data *node) {
+static rondo_status fold_node(fold *f, rondo_ir_node index) {
+    const rondo__ir_node_data *node = rondo__ir_node_at(f->graph, index);
     bool done = false;
     void *memory = NULL;
     if (!fold_is_constant(f, node)) return RONDO_OK;
@@ -36,7 +37,7 @@ static rondo_status fold_node(fold *f, rondo__ir_node_data *node) {
         value->constant = constants[i];
         value->producer = RONDO_IR_NONE;
     }
-    node->dead = true;
+    rondo__ir_node_kill(f->graph, index);
     return rondo__compile_changed(f->state, "node '%s' (%s): all that it takes is constant", node->name,
                                   node->operator_name);
 }
@@ -46,8 +47,7 @@ rondo_status rondo__compile_fold(rondo__compile_state *state) {
     rondo__compile_request_init(&f.request, &state->allocator);
     rondo_status status = RONDO_OK;
     for (size_t n = 0; !status && n < f.graph->nodes.count; n++) {
-        rondo__ir_node_data *node = rondo__ir_node_at(f.graph, (rondo_ir_node)n);
-        if (!node->dead) status = fold_node(&f, node);
+        if (!rondo__ir_node_at(f.graph, (rondo_ir_node)n)->dead) status = fold_node(&f, (rondo_ir_node)n);
     }
     rondo__compile_request_deinit(&f.request);
     return status;
