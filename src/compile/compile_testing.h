@@ -286,6 +286,14 @@ static inline void ct_reference(compile_fixture *f, void *const *inputs, void **
     for (size_t i = 0; i < g->outputs.count; i++) outputs[i] = data[rondo__ir_output_at(g, (uint32_t)i)];
 }
 
+/* The same bits, minus zero included; a NaN is a NaN. */
+static inline void ct_same(rondo_test *t, const void *want, const void *got, uint64_t count) {
+    const float *a = want, *b = got;
+    for (uint64_t i = 0; i < count; i++) {
+        T_TRUE(t, (isnan(a[i]) && isnan(b[i])) || memcmp(&a[i], &b[i], sizeof *a) == 0);
+    }
+}
+
 /* |got - want| <= 1e-5 + 1e-4 max|want| for every output of f->plan; or the very same numbers. Minus zero is zero: the
  * mean of one element is passed on as it is. */
 static inline void ct_agree(compile_fixture *f, void *const *got, void *const *want, bool same) {

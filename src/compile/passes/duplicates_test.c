@@ -42,11 +42,11 @@ static void differences_are_seen(rondo_test *t) {
         ct_output(&f, CT_NODE(&f, "Add", y, c), i ? "a1" : "a0");
     }
     /* The same bytes with another type or shape. */
-    const int32_t zero = 0;
+    const int32_t one = 1;
     rondo_ir_value i = ct_input(&f, "i", RONDO_DTYPE_I32, CT_DIMS(1));
-    ct_output(&f, CT_NODE(&f, "Add", i, ct_constant(&f, RONDO_DTYPE_I32, CT_DIMS(1), &zero)), "i0");
-    ct_output(&f, CT_NODE(&f, "Add", i, ct_constant(&f, RONDO_DTYPE_I32, CT_DIMS(1, 1), &zero)), "i1");
-    ct_output(&f, CT_NODE(&f, "Add", x, ct_constant(&f, RONDO_DTYPE_F32, CT_DIMS(1), &zero)), "f0");
+    ct_output(&f, CT_NODE(&f, "Add", i, ct_constant(&f, RONDO_DTYPE_I32, CT_DIMS(1), &one)), "i0");
+    ct_output(&f, CT_NODE(&f, "Add", i, ct_constant(&f, RONDO_DTYPE_I32, CT_DIMS(1, 1), &one)), "i1");
+    ct_output(&f, CT_NODE(&f, "Add", x, ct_constant(&f, RONDO_DTYPE_F32, CT_DIMS(1), &one)), "f0");
     ct_compile(&f, &f.ref, 0);
     T_EQ(t, ct_count(&f, "LeakyRelu"), 3);
     T_EQ(t, ct_count(&f, "Sub"), 2);

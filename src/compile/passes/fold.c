@@ -25,7 +25,7 @@ static rondo_status fold_node(fold *f, rondo_ir_node index) {
     const rondo__ir_node_data *node = rondo__ir_node_at(f->graph, index);
     bool done = false;
     void *memory = NULL;
-    if (!fold_is_constant(f, node)) return RONDO_OK;
+    if (rondo__ir_node_held(node) || !fold_is_constant(f, node)) return RONDO_OK;
     RONDO__TRY(rondo__compile_request_make(&f->request, f->graph, node));
     RONDO__TRY(rondo__arena_allocate_array(&f->state->arena, node->output_count, sizeof(void *), &memory));
     const rondo__ir_constant **constants = memory;
