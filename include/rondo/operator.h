@@ -115,7 +115,8 @@ typedef struct rondo_operator_implementation {
                               uint64_t *out_bytes);
     /* Runs as the stream's own work, also when it is replayed: it must not wait for a stream. Every output that is wanted
      * must have been allocated or referred. A failure stops the run with KERNEL_FAILED, whose reason is the failure's
-     * code; its words are logged as an error. */
+     * code; its words are logged as an error, and are what a session's run answers, under the layer that it names:
+     * implementation, input (a value is out of its constraints), else kernel. */
     rondo_status (*execute)(const rondo_operator_api *api, void *user, rondo_operator_context *context);
 } rondo_operator_implementation;
 #define RONDO_OPERATOR_IMPLEMENTATION_INIT \

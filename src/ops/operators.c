@@ -33,6 +33,7 @@ static void operators_destroy(rondo__shared *shared) {
         (void)dlclose(*RONDO__BUFFER_AT(&operators->libraries, void *, i - 1u));
     rondo__buffer_deinit(&operators->libraries);
     rondo__mutex_deinit(&operators->mutex);
+    rondo_status_release(operators->failure);
     rondo__free(&allocator, operators, sizeof *operators);
 }
 

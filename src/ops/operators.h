@@ -31,6 +31,8 @@ typedef struct rondo__operators {
     rondo__mutex mutex;
     rondo__buffer entries;   /* rondo__operator_entry *, in the order of registration */
     rondo__buffer libraries; /* void *, of dlopen */
+    rondo_status failure;    /* why an implementation failed last, until somebody explains with it */
+    char failed_node[128];
 } rondo__operators;
 
 RONDO_MUST_USE rondo_status rondo__operators_create(const rondo_allocator *allocator, const rondo__log *log,
@@ -39,6 +41,10 @@ RONDO_MUST_USE rondo_status rondo__operators_create(const rondo_allocator *alloc
 const rondo__operator_entry *rondo__operators_find(rondo__operators *operators, const char *name);
 /* The catalogue of all that is registered now and later; valid as long as the instance. */
 rondo_catalogue rondo__operators_catalogue(rondo__shared *operators);
+
+/* A run ended with `status`. Where that is a kernel's failure, and the kernel a registered operator's, the answer is the
+ * operator's own words under the contract that was broken. Takes `status`; the code stays. `operators` may be null. */
+rondo_status rondo__operators_explain(rondo__shared *operators, rondo_status status);
 
 /* Loads what RONDO_OPERATOR_PATH names; `path` may be null. */
 RONDO_MUST_USE rondo_status rondo__operators_load_path(rondo__shared *operators, const char *path);

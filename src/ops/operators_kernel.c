@@ -4,6 +4,7 @@
  *
  * A prepared kernel holds a copy of its request; a call adds nothing but the words. So a call takes no lock and no
  * memory, and replays as any other kernel does. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -15,7 +16,7 @@
 typedef struct operator_kernel {
     rondo_allocator allocator;
     rondo__arena arena;
-    const rondo__operators *operators;
+    rondo__operators *operators;
     const rondo__operator_entry *entry;
     rondo_kernel_request request; /* in the arena */
     const uint64_t *input_bytes, *output_bytes;
@@ -137,6 +138,25 @@ rondo_status rondo__operator_kernel_run(const void *self, const uint64_t *words)
     return status ? status : operator_missing_output(&context);
 }
 
+/* A kernel's number is all that a stream carries: the words are kept for whoever finds the failure. */
+static void operator_keep_failure(const operator_kernel *kernel, rondo_status status) {
+    rondo__operators *operators = kernel->operators;
+    const char *node = rondo__ops_node_name(&kernel->request);
+    const char *message = rondo_status_message(status);
+    rondo_status named = status;
+    if (!strstr(message, node)) {
+        named = rondo__status_make(rondo_status_code(status), rondo_status_layer(status), __FILE__, __LINE__,
+                                   "node '%s' (%s): %s", node, kernel->entry->prototype.name, message);
+        rondo_status_release(status);
+    }
+    rondo__mutex_lock(&operators->mutex);
+    rondo_status before = operators->failure;
+    operators->failure = named;
+    (void)snprintf(operators->failed_node, sizeof operators->failed_node, "'%.100s", node);
+    rondo__mutex_unlock(&operators->mutex);
+    rondo_status_release(before);
+}
+
 static int32_t operator_call(const void *self, const uint64_t *words) {
     const operator_kernel *kernel = self;
     rondo_status status = rondo__operator_kernel_run(self, words);
@@ -146,8 +166,34 @@ static int32_t operator_call(const void *self, const uint64_t *words) {
     rondo__log_write(kernel->operators->log, RONDO_LOG_ERROR, "node '%s' (%s) failed: %s",
                      rondo__ops_node_name(&kernel->request), kernel->entry->prototype.name, text);
     int32_t reason = rondo_status_code(status);
-    rondo_status_release(status);
+    operator_keep_failure(kernel, status);
     return reason;
+}
+
+rondo_status rondo__operators_explain(rondo__shared *shared, rondo_status status) {
+    rondo__operators *operators = (rondo__operators *)(void *)shared;
+    rondo_status why = RONDO_OK;
+    if (!operators || rondo_status_code(status) != RONDO_CODE_KERNEL_FAILED) return status;
+    rondo__mutex_lock(&operators->mutex);
+    if (operators->failure && strstr(rondo_status_message(status), operators->failed_node)) {
+        why = operators->failure;
+        operators->failure = RONDO_OK;
+    }
+    rondo__mutex_unlock(&operators->mutex);
+    if (!why) return status;
+    /* What the operator calls a layer is its own; here it is the kernel that failed, or a rule of its contract. */
+    const rondo_layer layer =
+        rondo_status_layer(why) == RONDO_LAYER_IMPLEMENTATION || rondo_status_layer(why) == RONDO_LAYER_INPUT
+            ? rondo_status_layer(why)
+            : RONDO_LAYER_KERNEL;
+    rondo_status told =
+        rondo__status_make(RONDO_CODE_KERNEL_FAILED, layer, __FILE__, __LINE__, "%s", rondo_status_message(why));
+    told = rondo__status_note(told, "it is why: %s", rondo_status_message(status));
+    for (size_t i = 0; i < rondo_status_note_count(status); i++)
+        told = rondo__status_note(told, "%s", rondo_status_note(status, i));
+    rondo_status_release(why);
+    rondo_status_release(status);
+    return told;
 }
 
 /* --------------------------------------------------------------------------------------------------- the catalogue */

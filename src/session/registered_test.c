@@ -221,7 +221,9 @@ static void fails(rondo_test *t, rondo_status status, rondo_code code, rondo_lay
     rondo_layer got = rondo_status_layer(status);
     bool starved = rondo_status_code(status) == RONDO_CODE_OUT_OF_MEMORY;
     rondo_test_code(t, status, code, part, "a broken contract", __FILE__, __LINE__);
-    if (!starved) T_EQ(t, got, layer);
+    /* Of a failed kernel it is known by words, which are lost without memory. */
+    bool lost = rondo_test_failing(t) && code == RONDO_CODE_KERNEL_FAILED;
+    if (!starved && !lost) T_EQ(t, got, layer);
 }
 
 static const char *const devices[] = {"cpu", "sim"};
@@ -295,13 +297,15 @@ static const broken_case broken[] = {
     {ADD_META_TYPE, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_META, "gives output 'z' the type int64", ""},
     {ADD_META_NOTHING, RONDO_CODE_INVALID_ARGUMENT, RONDO_LAYER_META, "gives output 'z' the type undefined", ""},
     {ADD_DATA, RONDO_CODE_UNSUPPORTED, RONDO_LAYER_META, "the size of axis 0 of output 'z' depends on data", ""},
-    {ADD_FAILS, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL, "reason 6",
+    {ADD_FAILS, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL, "node 'first' (my.domain::AddCustom): no more ink",
      "node 'first' (my.domain::AddCustom) failed: out of range (kernel): no more ink"},
-    {ADD_ALLOCATES, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL, "reason 1",
+    {ADD_ALLOCATES, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_IMPLEMENTATION,
+     "it allocates axis 0 of output 0 with 2, what was inferred is 3",
      "(implementation): node 'first' (my.domain::AddCustom): it allocates axis 0 of output 0 with 2, what was inferred is "
      "3"},
-    {ADD_FORGETS, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL, "reason 1", "it has returned without an output 0"},
-    {ADD_WORKSPACE, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_KERNEL, "reason 1",
+    {ADD_FORGETS, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_IMPLEMENTATION, "it has returned without an output 0",
+     "it has returned without an output 0"},
+    {ADD_WORKSPACE, RONDO_CODE_KERNEL_FAILED, RONDO_LAYER_IMPLEMENTATION, "asks for a workspace of 72 bytes",
      "it asks for a workspace of 72 bytes, its table said 36"},
 };
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/operators.h"
 #include "session/session.h"
 
 static rondo_status session_check_input(const rondo_ir_graph *graph, uint32_t index, const rondo_tensor_view *view) {
@@ -162,6 +163,7 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     /* Also after a failure: nothing of this run may be left in the stream. */
     uint64_t begin = rondo__now_ns();
     status = rondo__status_first(status, rondo_stream_synchronize(session->stream));
+    status = rondo__operators_explain(graph->graph->operators, status);
     graph->info.run_ns += rondo__now_ns() - begin;
     for (uint32_t i = 0; !status && i < count; i++) {
         const rondo__plan_port *port = &s->plan->outputs[i];
