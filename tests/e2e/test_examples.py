@@ -37,6 +37,15 @@ class Examples(unittest.TestCase):
             self.assertIn("100 runs right, 1 compile, 1 capture", text)
             self.assertRegex(text, r"offline file: \d+ bytes, .* all 16384 values right")
 
+    def test_contracts(self):
+        for device in ("cpu", "sim"):
+            text = example("contracts", device)
+            self.assertRegex(text, rf"right: z = x \+ 2 y on {device}, 16384 of 16384 values; of 1000 drawn nodes all contracts")
+            told = [line.rsplit(" ", 1)[1] for line in text.splitlines() if " -> " in line]
+            self.assertEqual(told, ["loading", "schema", "converter", "prototype", "meta", "implementation", "kernel", "input",
+                                    "implementation"])
+            self.assertIn("only [8,2048]\n    input 0 'x' is float32[]\n    input 1 'y' is float32[]\n", text)
+
     def test_devices(self):
         done = rondo("devices")
         self.assertEqual(done.returncode, 0)
