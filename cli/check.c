@@ -2,7 +2,7 @@
  *
  * rondo check: ONNX backend test folders, each in a process of its own, so that a crash or a hang is one failure.
  *
- * A folder holds model.onnx and test_data_set_N/{input,output}_N.pb. Every data set runs three ways, which must give
+ * A folder holds model.onnx (or model.pb, a TensorFlow graph) and test_data_set_N/{input,output}_N.pb. Every data set runs three ways, which must give
  * the same bits: the context's own list, eagerly, and a captured replay. The result is compared with ONNX's own bounds
  * (relative 1e-3, absolute 1e-7, or those of data.json). */
 #include <cjson/cJSON.h>
@@ -20,8 +20,9 @@
 
 static const char check_help[] =
     "usage: rondo check DIR... [--device NAME] [--list] [--passes FILE] [--timeout SECONDS] [-O 0..3] [--disable-pass NAME]\n"
-    "Runs ONNX backend test folders (model.onnx with test_data_set_*); a DIR without a model.onnx stands for the folders\n"
-    "in it. Closes with 'N passed, N failed, N skipped': skipped are models with an operator or type that is not there.\n"
+    "Runs ONNX backend test folders (model.onnx with test_data_set_*), or TensorFlow graphs as model.pb with the same; a DIR\n"
+    "without a model stands for the folders in it. Closes with 'N passed, N failed, N skipped': skipped are models with an\n"
+    "operator or type that is not there.\n"
     "  --list           the reason of each skip\n"
     "  --passes FILE    the names of the folders that must pass, a line each: any other outcome of one of them fails, and\n"
     "                   so does a folder that passes and is not in the file (a stale skip)\n"
@@ -57,6 +58,15 @@ static int skip_or_fail(check_case *test, rondo_status status) {
 static int failed(check_case *test, const char *text) {
     snprintf(test->why, sizeof test->why, "%s", text);
     return CHECK_FAILED;
+}
+
+/* The model of a test folder: ONNX's name for it, else ours for a TensorFlow graph. */
+static bool find_model(const char *folder, char *path, size_t capacity) {
+    static const char *const names[] = {"model.onnx", "model.pb"};
+    struct stat info;
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (join(path, capacity, folder, names[i]) && stat(path, &info) == 0) return true;
+    return false;
 }
 
 static rondo_status read_tensor(check_case *test, cli_model *model, const char *set, const char *kind, uint32_t index,
@@ -154,8 +164,8 @@ static int check_set(check_case *test, const char *set) {
     cli_model model = {0};
     char path[4096];
     if (cli_model_open(test->options, &model) != CLI_DONE) return failed(test, "the device cannot be opened");
-    if (!join(path, sizeof path, test->folder, "model.onnx")) path[0] = 0;
-    rondo_status status = rondo_onnx_import(model.instance, path, NULL, &model.ir);
+    if (!find_model(test->folder, path, sizeof path)) path[0] = 0;
+    rondo_status status = cli_graph_read(model.instance, path, &model.ir);
     rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;
     if (!status) status = rondo_ir_graph_get_info(model.ir, &info);
     if (!status) {
@@ -311,8 +321,7 @@ static int read_passes(const char *path, check_names *list) {
 
 static bool is_case(const char *folder) {
     char path[4096];
-    struct stat info;
-    return join(path, sizeof path, folder, "model.onnx") && stat(path, &info) == 0;
+    return find_model(folder, path, sizeof path);
 }
 
 static int expand(const char *given, check_names *folders) {
@@ -330,7 +339,8 @@ static int expand(const char *given, check_names *folders) {
         if (join(path, sizeof path, given, entry->d_name) && is_case(path)) add_name(folders, path);
     }
     closedir(folder);
-    if (folders->count == before) return cli_fail(CLI_BAD_DATA, "%s: no test folders in it (model.onnx)", given);
+    if (folders->count == before)
+        return cli_fail(CLI_BAD_DATA, "%s: no test folders in it (model.onnx or model.pb)", given);
     qsort(folders->names + before, folders->count - before, sizeof *folders->names, compare_names);
     return CLI_DONE;
 }

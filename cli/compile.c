@@ -7,8 +7,8 @@
 
 static const char compile_help[] =
     "usage: rondo compile FILE -o OUT.rondo [--dim ...] [--set ...] [--input NAME=FILE.npy] [options]\n"
-    "Compiles an ONNX model for given sizes and values and writes the plan with its packed weights as one file,\n"
-    "whole or not at all. rondo run OUT.rondo maps it and runs it; rondo info OUT.rondo shows what it holds.\n"
+    "Compiles an ONNX model or a TensorFlow graph for given sizes and values and writes the plan with its packed weights as\n"
+    "one file, whole or not at all. rondo run OUT.rondo maps it and runs it; rondo info OUT.rondo shows what it holds.\n"
     "\n"
     "  -o, --output FILE    where to\n"
     "  --dim NAME=N         an open size, by its symbol or as INPUT.AXIS\n"

@@ -9,8 +9,8 @@
 
 static const char info_help[] =
     "usage: rondo info FILE [--json]\n"
-    "Shows inputs, outputs, nodes by type and sizes of an ONNX model or a saved graph; of an offline file its version,\n"
-    "target, inputs, outputs, sizes and partitions. A size that is open is shown by its symbol or '?'.\n";
+    "Shows inputs, outputs, nodes by type and sizes of an ONNX model, a TensorFlow graph or a saved graph; of an offline\n"
+    "file its version, target, inputs, outputs, sizes and partitions. A size that is open is shown by its symbol or '?'.\n";
 
 static void port_text(const rondo_ir_graph *graph, const rondo_tensor_info *port, uint32_t index, bool input,
                       char *text, size_t capacity) {

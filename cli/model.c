@@ -45,6 +45,8 @@ rondo_status cli_graph_read(rondo_instance *instance, const char *path, rondo_ir
     char begin[16];
     size_t size = read_begin(path, begin, sizeof begin);
     if (rondo_ir_graph_is_file(begin, size)) return rondo_ir_graph_load(instance, path, out_graph);
+    /* A TensorFlow graph begins with a node: field 1, with a length. An ONNX model has a number in its field 1. */
+    if (size && begin[0] == (1 << 3 | 2)) return rondo_tf_import(instance, path, NULL, out_graph);
     return rondo_onnx_import(instance, path, NULL, out_graph);
 }
 

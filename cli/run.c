@@ -11,7 +11,7 @@
 
 static const char run_help[] =
     "usage: rondo run FILE [inputs] [--output-dir DIR] [options]\n"
-    "Loads an ONNX model, compiles it for the inputs' sizes, captures one run and replays it.\n"
+    "Loads an ONNX model or a frozen TensorFlow graph, compiles it for the inputs' sizes, captures one run and replays it.\n"
     "An offline file (rondo compile) is mapped and used where it lies; it takes the sizes and values it was made for.\n"
     "\n"
     "inputs\n"

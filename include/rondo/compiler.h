@@ -117,6 +117,29 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_import_memory(rondo_instance *i
                                                                const rondo_onnx_options *options,
                                                                rondo_ir_graph **out_graph);
 
+typedef struct rondo_tf_options {
+    uint32_t struct_size;
+    uint32_t output_count;
+    const char *const *outputs; /* "node" or "node:1": what is wanted, in this order; count 0: see below */
+    uint64_t file_bytes_max;    /* 0: 2 GiB */
+} rondo_tf_options;
+#define RONDO_TF_OPTIONS_INIT \
+    { sizeof(rondo_tf_options), 0, 0, 0 }
+
+/* Reads a frozen TensorFlow graph (a GraphDef whose variables have become constants), strictly. Its inputs are its
+ * Placeholders in the file's order, with outputs given those that they need; a PlaceholderWithDefault is its default.
+ * Without outputs given, every result that no other node takes is one. Names are the nodes'; a further result of a node is
+ * "node:1". Control inputs only order effects: they are checked and left out, and so are Assert and NoOp.
+ * Codes as of rondo_onnx_import; NOT_FOUND (input): an output that is not there. UNSUPPORTED (converter) lists all operators
+ * that are not known, and those that are used in a way that is not, with the reason. options may be null. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_tf_import(rondo_instance *instance, const char *path,
+                                                      const rondo_tf_options *options, rondo_ir_graph **out_graph);
+/* The same from memory, which may go afterwards. `name` is used in messages. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_tf_import_memory(rondo_instance *instance, const char *name,
+                                                             const void *data, size_t size,
+                                                             const rondo_tf_options *options,
+                                                             rondo_ir_graph **out_graph);
+
 /* --------------------------------------------------------------------------------------------------- compile */
 
 /* A size that the model leaves open: by input and axis, or by symbol (input null). */

@@ -9,25 +9,7 @@
 #include "harness/harness.h"
 #include "import/onnx/onnx_testing.h"
 
-#define FILES_DEPTH 8
-
 static writer w;
-
-/* The folder `wanted` of the project: tests run in build folders inside it, or are told by RONDO_SOURCE. */
-static bool files_folder(const char *wanted, char *out, size_t capacity) {
-    const char *told = getenv("RONDO_SOURCE");
-    char up[3 * FILES_DEPTH + 1] = "";
-    for (int i = 0; i < FILES_DEPTH; i++) {
-        (void)snprintf(out, capacity, "%s%s%s", told ? told : up, told ? "/" : "", wanted);
-        if (access(out, R_OK) == 0) return true;
-        if (told) return false;
-        memcpy(up + 3 * i, "../", 4);
-    }
-    /* A build folder elsewhere: where the compiler was told the file is. */
-    size_t root = strlen(__FILE__) - strlen("src/import/onnx/files_test.c");
-    (void)snprintf(out, capacity, "%.*s%s", (int)root, __FILE__, wanted);
-    return access(out, R_OK) == 0;
-}
 
 static bool files_load(const char *path) {
     FILE *file = fopen(path, "rb");
