@@ -454,7 +454,7 @@ def _and_reset(original):
 
 def mark_warmup_incomplete():
     """From inside a function that warms up: its next call warms up once more, instead of being recorded. At any other time
-    nothing. PyTorch 2.15 has it as torch.compiler.cudagraph_mark_warmup_incomplete, which does this as well."""
+    nothing. PyTorch has it from 2.14 on as torch.compiler.cudagraph_mark_warmup_incomplete, which does this as well."""
     for manager in _C.tree_managers(-1, _C.tree_context()):
         manager.mark_warmup_incomplete()
 

@@ -174,7 +174,7 @@ class Objects(TreeTest):
 
 class Warmups(TreeTest):
     def test_a_warm_up_asks_for_another(self):
-        """PyTorch 2.15's torch.compiler.cudagraph_mark_warmup_incomplete: of the function that warms up, and of no other time."""
+        """PyTorch 2.14's torch.compiler.cudagraph_mark_warmup_incomplete: of the function that warms up, and of no other time."""
         runs = []
 
         def model(x):

@@ -79,10 +79,17 @@ IR_RULES = [
         """, count=until("2.13", 2)),
     Replace("the device's generators", "PR-3", _SCOPE, "torch.cuda.default_generators", "default_generators",
             count=until("2.13", 2)),
-    # From 2.14 on the generator is the current accelerator's, so that only the condition is in the way.
+    # From 2.14 on two types are known, and the generator is the current accelerator's: another one's than the state's,
+    # where a process has two.
     Statement("a generator's device has an index (two types known)", "PR-3", _SCOPE,
-              re.compile(r'\w+\.device\.type in \["cuda", "xpu"\] and device_index is not None'), """
+              re.compile(r'(\w+)\.device\.type in \["cuda", "xpu"\] and device_index is not None'), r"""
         if device_index is None:
             raise AssertionError("Expected GeneratorState device_index is not None")
+        from torch._dynamo.device_interface import get_interface_for_device
+
+        default_generators = get_interface_for_device(\1.device.type).default_generators()
         """, count=since("2.14", 2)),
+    Replace("the device's generators, not the accelerator's", "PR-3", _SCOPE,
+            re.compile(r"torch\._C\._accelerator_getDefaultGenerator\(\s*device_index\s*\)"),
+            "default_generators[device_index]", count=since("2.14", 2)),
 ]

@@ -172,6 +172,11 @@ RULES = [
         def default_generators() -> Any:
             return torch.cuda.default_generators
         """),
+    Insert("default generators, XPU", "PR-3", "XpuInterface", "end", """
+        @staticmethod
+        def default_generators() -> Any:
+            return torch.xpu.default_generators
+        """),
     Insert("the import that context managers need", "PR-3", "", "before", "import contextlib",
            fragment="import inspect"),
     Insert("GraphOps, base: what the gate asks", "PR-3", "DeviceInterface", "end", """
