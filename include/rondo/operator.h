@@ -92,6 +92,8 @@ typedef struct rondo_operator_api {
     /* Up to as many bytes as the table's workspace function said, aligned to 64, with any contents; one block a call:
      * a second request gets the same. */
     rondo_status (*workspace)(rondo_operator_context *context, uint64_t bytes, void **out_data);
+    /* What compile or deserialize made for this node; null where the table has neither. */
+    void *(*state)(const rondo_operator_context *context);
 } rondo_operator_api;
 
 /* RONDO_OPERATOR_FAIL(api, INVALID_ARGUMENT, META, "...") is a status to return. */
@@ -118,9 +120,23 @@ typedef struct rondo_operator_implementation {
      * code; its words are logged as an error, and are what a session's run answers, under the layer that it names:
      * implementation, input (a value is out of its constraints), else kernel. */
     rondo_status (*execute)(const rondo_operator_api *api, void *user, rondo_operator_context *context);
+    /* What a node needs beyond its inputs, generated code or a table, made once before its first run; release frees it.
+     * Both or none. Operands whose value is known when the plan is made have it (constant), during the call alone. The
+     * state may serve several runs at once: execute must not write to it. */
+    rondo_status (*compile)(const rondo_operator_api *api, void *user, const rondo_kernel_request *request,
+                            void **out_state);
+    void (*release)(void *user, void *state);
+    /* The state as bytes, which enter an offline file, and back: where such a file is opened, compile is not called. Both
+     * or none, and only with compile. The same state gives the same bytes. `write` appends, as often as it is called.
+     * deserialize is given bytes that serialize wrote, perhaps in another version of the operator: it refuses what it
+     * does not know (CORRUPT or UNSUPPORTED). They are aligned to 64 and stay as long as the state. */
+    rondo_status (*serialize)(const rondo_operator_api *api, void *user, const void *state,
+                              rondo_status (*write)(void *sink, const void *data, uint64_t bytes), void *sink);
+    rondo_status (*deserialize)(const rondo_operator_api *api, void *user, const rondo_kernel_request *request,
+                                const void *data, uint64_t bytes, void **out_state);
 } rondo_operator_implementation;
 #define RONDO_OPERATOR_IMPLEMENTATION_INIT \
-    { sizeof(rondo_operator_implementation), 0, 0, 0, 0, 0 }
+    { sizeof(rondo_operator_implementation), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct rondo_operator {
     uint32_t struct_size;
@@ -146,8 +162,8 @@ typedef struct rondo_operator {
  * as they are until the instance and every graph of it are gone. Thread-safe. A registered operator stays.
  * ALREADY_EXISTS (schema): that name, or those nodes of ONNX models, have an operator already, built in or registered.
  * INVALID_ARGUMENT (schema): the table is malformed, and the message says where.
- * INVALID_ARGUMENT (meta): nothing infers its outputs. INVALID_ARGUMENT (implementation): it has no execute, or half an
- * inference. UNSUPPORTED (schema): an attribute that is a graph. */
+ * INVALID_ARGUMENT (meta): nothing infers its outputs. INVALID_ARGUMENT (implementation): it has no execute, or one of
+ * two functions that go together. UNSUPPORTED (schema): an attribute that is a graph. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_register(rondo_instance *instance,
                                                               const rondo_operator *operator_table);
 
@@ -246,7 +262,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_operator_check(rondo_instance *insta
 
 /* The major number is raised when a table changes its meaning, the minor one when it grows. */
 #define RONDO_OPERATOR_ABI_MAJOR 1u
-#define RONDO_OPERATOR_ABI_MINOR 0u
+#define RONDO_OPERATOR_ABI_MINOR 1u
 
 /* Read from the file, before any code of the library runs. */
 typedef struct rondo_operator_abi_version {

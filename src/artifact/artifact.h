@@ -6,6 +6,8 @@
  *   strings   texts with their terminators, each once; the last byte is a terminator
  *   plan      64-bit words, in the order in which encode.c writes and decode.c reads them
  *   constants blobs, each aligned to 64 bytes
+ *   operators custom operators' own bytes, a blob a step, each aligned to 64 bytes and with a zero behind; in its step a
+ *             blob is an attribute of kind RONDO__ARTIFACT_OWN. Absent where no step has any
  *   packed    one partition a kernel set, named by its tag: packed blocks, each aligned to 64 bytes
  *
  * Every byte counts: a partition has a checksum (XXH3, 64 bits), and what lies between partitions is zero. Numbers are
@@ -22,13 +24,14 @@
 #define RONDO__ARTIFACT_ORDER 0x01020304u
 #define RONDO__ARTIFACT_PARTITIONS_MAX 1024u
 #define RONDO__ARTIFACT_NO_TEXT UINT64_MAX
+#define RONDO__ARTIFACT_OWN 100 /* in a file; in a plan it is a string named RONDO__PLAN_OWN */
 
 enum {
     RONDO__ARTIFACT_STRINGS = 1,
     RONDO__ARTIFACT_PLAN = 2,
     RONDO__ARTIFACT_CONSTANTS = 3,
     RONDO__ARTIFACT_PACKED = 4,
-    RONDO__ARTIFACT_OPERATORS = 5 /* custom operators' own bytes; nothing writes it yet */
+    RONDO__ARTIFACT_OPERATORS = 5 /* custom operators' own bytes; where there are any, they are needed */
 };
 enum { RONDO__ARTIFACT_NEEDED = 1u << 0 }; /* who does not know the partition must not use the file */
 
@@ -73,10 +76,12 @@ typedef struct rondo__artifact {
     const rondo__artifact_part *strings, *plan, *constants;
 } rondo__artifact;
 
-/* The packed block of a step, made by whoever has the catalogues. */
+/* The packed block of a step, and its operator's own bytes, made by whoever has the catalogues. */
 typedef struct rondo__artifact_block {
     const void *data; /* null: the step has none */
     const char *kernel_set;
+    const void *own; /* the operator's own bytes, and a zero that own_bytes does not count; null: none */
+    uint64_t own_bytes;
 } rondo__artifact_block;
 
 /* The checksum of a partition. */
@@ -114,7 +119,8 @@ typedef struct rondo__artifact_image {
     rondo__buffer constants; /* rondo__artifact_piece, in the order of the file */
     rondo__buffer sets;      /* rondo__artifact_set, in order of first use */
     rondo__buffer packed;    /* rondo__artifact_piece; order: which set */
-    uint64_t constant_bytes;
+    rondo__buffer own;       /* rondo__artifact_piece */
+    uint64_t constant_bytes, own_bytes;
     size_t texts; /* in the index */
 } rondo__artifact_image;
 

@@ -39,7 +39,7 @@ static void file_open(rondo_test *t, file_fixture *f) {
     static const int64_t half[1] = {2};
     f->plan.view.byte_offset = 8;
     f->plan.view.shape = half;
-    f->blocks[1] = (rondo__artifact_block){f->packed, "ref.test"};
+    f->blocks[1] = (rondo__artifact_block){f->packed, "ref.test", NULL, 0};
     (void)snprintf(f->path, sizeof f->path, "%s/small.rondo", rondo_test_folder(t));
     T_OK(t, rondo__artifact_write(rondo_test_allocator(t), f->plan.plan, f->blocks, f->path));
     at_load(t, f->path, &f->bytes);

@@ -152,6 +152,21 @@ static rondo_status decode_tensor(decode_reader *r, rondo_attribute *a) {
     return decode_end(r);
 }
 
+static void decode_own(decode_reader *r, rondo_attribute *a) {
+    uint64_t at = decode_word(r), bytes = decode_word(r), end;
+    a->kind = RONDO_ATTRIBUTE_STRING;
+    for (uint32_t i = 0; i < r->file->part_count && !r->bad; i++) {
+        const rondo__artifact_part *part = &r->file->parts[i];
+        if (part->kind != RONDO__ARTIFACT_OPERATORS) continue;
+        if (at % RONDO__ARTIFACT_ALIGNMENT || !rondo__checked_add_u64(at, bytes, &end) || end >= part->bytes ||
+            part->data[end] != 0)
+            break;
+        a->value.s = (rondo_string){(const char *)part->data + at, (size_t)bytes};
+        return;
+    }
+    (void)decode_bad(r, "the bytes of a custom operator lie in no partition");
+}
+
 static rondo_status decode_attribute(decode_reader *r, rondo_attribute *a) {
     rondo_string *strings;
     uint32_t bits;
@@ -161,6 +176,8 @@ static rondo_status decode_attribute(decode_reader *r, rondo_attribute *a) {
     bool list =
         a->kind == RONDO_ATTRIBUTE_INTS || a->kind == RONDO_ATTRIBUTE_FLOATS || a->kind == RONDO_ATTRIBUTE_STRINGS;
     if (!a->name || (!list && a->count != 1)) (void)decode_bad(r, "an attribute of its plan has no name or count");
+    if (!r->bad && (strcmp(a->name, RONDO__PLAN_OWN) == 0) != (a->kind == RONDO__ARTIFACT_OWN))
+        (void)decode_bad(r, "an attribute of its plan is of a kind that its name does not have");
     switch (r->bad ? RONDO_ATTRIBUTE_NONE : a->kind) {
     case RONDO_ATTRIBUTE_INT: a->value.i = (int64_t)decode_word(r); break;
     case RONDO_ATTRIBUTE_FLOAT:
@@ -183,6 +200,7 @@ static rondo_status decode_attribute(decode_reader *r, rondo_attribute *a) {
         a->value.strings = strings;
         break;
     case RONDO_ATTRIBUTE_TENSOR: return decode_tensor(r, a);
+    case RONDO__ARTIFACT_OWN: decode_own(r, a); break;
     default: (void)decode_bad(r, "an attribute of its plan is of a kind that no file holds");
     }
     return decode_end(r);

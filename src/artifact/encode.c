@@ -179,8 +179,29 @@ static rondo_status encode_tensor(encode_walk *w, const rondo_attribute *attribu
     return encode_data(w, view->data ? (const uint8_t *)view->data + view->byte_offset : NULL, bytes);
 }
 
+/* The bytes with the zero behind them, which no reader counts. */
+static rondo_status encode_own(encode_walk *w, const void *data, uint64_t bytes) {
+    rondo__artifact_image *image = w->image;
+    uint64_t at = 0, end = 0;
+    if (!rondo__checked_align_u64(image->own_bytes, RONDO__ARTIFACT_ALIGNMENT, &at) ||
+        !rondo__checked_add_u64(at, bytes, &end) || !rondo__checked_add_u64(end, 1, &end))
+        return RONDO__FAIL(OUT_OF_RANGE, FILE, "the bytes of custom operators are larger than any file");
+    if (!w->collecting) {
+        rondo__artifact_piece piece = {data, bytes + 1u, 0, at};
+        RONDO__TRY(rondo__buffer_append(&image->own, &piece, 1));
+        image->own_bytes = end;
+    }
+    RONDO__TRY(encode_text(w, RONDO__PLAN_OWN));
+    RONDO__TRY(encode_signed(w, RONDO__ARTIFACT_OWN));
+    RONDO__TRY(encode_word(w, 1));
+    RONDO__TRY(encode_word(w, at));
+    return encode_word(w, bytes);
+}
+
 static rondo_status encode_attribute(encode_walk *w, const rondo_attribute *a, const char *node) {
     uint32_t bits = 0;
+    if (a->kind == RONDO_ATTRIBUTE_STRING && strcmp(a->name, RONDO__PLAN_OWN) == 0)
+        return encode_own(w, a->value.s.data, a->value.s.size); /* the plan is from a file itself */
     RONDO__TRY(encode_text(w, a->name));
     RONDO__TRY(encode_signed(w, a->kind));
     RONDO__TRY(encode_word(w, a->count));
@@ -214,9 +235,10 @@ static rondo_status encode_step(encode_walk *w, uint32_t index) {
     for (uint32_t i = 0; i < s->wait_count; i++) RONDO__TRY(encode_word(w, s->waits[i]));
     RONDO__TRY(encode_operands(w, s->inputs, s->input_count));
     RONDO__TRY(encode_operands(w, s->outputs, s->output_count));
-    RONDO__TRY(encode_word(w, s->attribute_count));
+    const rondo__artifact_block *block = &w->blocks[index];
+    RONDO__TRY(encode_word(w, (uint64_t)s->attribute_count + (block->own ? 1u : 0u)));
     for (uint32_t i = 0; i < s->attribute_count; i++) RONDO__TRY(encode_attribute(w, &s->attributes[i], s->node_name));
-    return RONDO_OK;
+    return block->own ? encode_own(w, block->own, block->own_bytes) : RONDO_OK;
 }
 
 static rondo_status encode_ports(encode_walk *w, const rondo__plan_port *ports, uint32_t count) {

@@ -15,10 +15,12 @@ void rondo__artifact_image_init(rondo__artifact_image *image, const rondo_alloca
     rondo__buffer_init(&image->constants, allocator, sizeof(rondo__artifact_piece), SIZE_MAX / 64);
     rondo__buffer_init(&image->sets, allocator, sizeof(rondo__artifact_set), RONDO__ARTIFACT_PARTITIONS_MAX / 2);
     rondo__buffer_init(&image->packed, allocator, sizeof(rondo__artifact_piece), SIZE_MAX / 64);
+    rondo__buffer_init(&image->own, allocator, sizeof(rondo__artifact_piece), SIZE_MAX / 64);
 }
 
 void rondo__artifact_image_deinit(rondo__artifact_image *image) {
     rondo__buffer_deinit(&image->packed);
+    rondo__buffer_deinit(&image->own);
     rondo__buffer_deinit(&image->sets);
     rondo__buffer_deinit(&image->constants);
     rondo__buffer_deinit(&image->words);

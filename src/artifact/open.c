@@ -86,7 +86,7 @@ static rondo_status open_part(rondo__artifact *file, const rondo__artifact_entry
         return RONDO__ARTIFACT_CORRUPT("there is something before partition %u (%s)", file->part_count, name);
     if (entry->checksum != rondo__artifact_checksum(file->data + entry->offset, (size_t)entry->bytes))
         return RONDO__ARTIFACT_CORRUPT("the checksum of partition %u (%s) is wrong", file->part_count, name);
-    if ((entry->kind == 0 || entry->kind > RONDO__ARTIFACT_PACKED) && (entry->flags & RONDO__ARTIFACT_NEEDED))
+    if ((entry->kind == 0 || entry->kind > RONDO__ARTIFACT_OPERATORS) && (entry->flags & RONDO__ARTIFACT_NEEDED))
         return RONDO__FAIL(UNSUPPORTED, FILE,
                            "offline file: it needs partition %u (kind %u, %s), which version %s does not know",
                            file->part_count, entry->kind, name, RONDO_VERSION_STRING);

@@ -85,7 +85,9 @@ static rondo_status write_part(write_sink *sink, const rondo__artifact_image *im
     case 0: return write_bytes(sink, image->strings.data, image->strings.count);
     case 1: return write_bytes(sink, image->words.data, image->words.count * sizeof(uint64_t));
     case 2: return write_pieces(sink, &image->constants, UINT64_MAX);
-    default: return write_pieces(sink, &image->packed, part - 3u);
+    default:
+        return part - 3u < image->sets.count ? write_pieces(sink, &image->packed, part - 3u)
+                                             : write_pieces(sink, &image->own, UINT64_MAX);
     }
 }
 
@@ -96,6 +98,8 @@ static rondo__artifact_entry write_entry(const rondo__artifact_image *image, uin
         return (rondo__artifact_entry){.kind = RONDO__ARTIFACT_PLAN, .bytes = image->words.count * sizeof(uint64_t)};
     case 2: return (rondo__artifact_entry){.kind = RONDO__ARTIFACT_CONSTANTS, .bytes = image->constant_bytes};
     default:
+        if (part - 3u >= image->sets.count)
+            return (rondo__artifact_entry){.kind = RONDO__ARTIFACT_OPERATORS, .bytes = image->own_bytes};
         return (rondo__artifact_entry){.kind = RONDO__ARTIFACT_PACKED,
                                        .bytes = RONDO__BUFFER_AT(&image->sets, rondo__artifact_set, part - 3u)->bytes};
     }
@@ -103,7 +107,7 @@ static rondo__artifact_entry write_entry(const rondo__artifact_image *image, uin
 
 /* What stands before the partitions: header, entries, checksum. */
 static rondo_status write_head(rondo__artifact_image *image, rondo__buffer *head) {
-    uint32_t count = 3u + (uint32_t)image->sets.count;
+    const uint32_t sets = (uint32_t)image->sets.count, count = 3u + sets + (image->own.count ? 1u : 0u);
     uint64_t end = sizeof(rondo__artifact_header) + count * sizeof(rondo__artifact_entry) + sizeof(uint64_t);
     rondo__artifact_header header = {.magic = RONDO_PLAN_FILE_MAGIC,
                                      .order = RONDO__ARTIFACT_ORDER,
@@ -117,9 +121,10 @@ static rondo_status write_head(rondo__artifact_image *image, rondo__buffer *head
         rondo__hash hash;
         write_sink sink = {.hash = &hash};
         rondo__artifact_entry entry = write_entry(image, i);
-        entry.flags = i < 3u ? RONDO__ARTIFACT_NEEDED : 0;
+        const bool packed = i >= 3u && i - 3u < sets;
+        entry.flags = packed ? 0 : RONDO__ARTIFACT_NEEDED;
         entry.tag = RONDO__ARTIFACT_NO_TEXT;
-        if (i >= 3u) {
+        if (packed) {
             const char *name = RONDO__BUFFER_AT(&image->sets, rondo__artifact_set, i - 3u)->name;
             RONDO__TRY(rondo__artifact_intern(image, name, strlen(name), &entry.tag));
         }

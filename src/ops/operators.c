@@ -187,6 +187,12 @@ static rondo_status operators_check_functions(const rondo__operator_entry *entry
         return OPERATORS_FAIL(IMPLEMENTATION, name, "its implementation has no execute");
     if ((implementation->infer_shape != NULL) != (implementation->infer_dtype != NULL))
         return OPERATORS_FAIL(IMPLEMENTATION, name, "infer_shape and infer_dtype go together: one is missing");
+    if ((implementation->compile != NULL) != (implementation->release != NULL))
+        return OPERATORS_FAIL(IMPLEMENTATION, name, "compile and release go together: one is missing");
+    if ((implementation->serialize != NULL) != (implementation->deserialize != NULL))
+        return OPERATORS_FAIL(IMPLEMENTATION, name, "serialize and deserialize go together: one is missing");
+    if (implementation->serialize && !implementation->compile)
+        return OPERATORS_FAIL(IMPLEMENTATION, name, "serialize has nothing to write without compile");
     if (!entry->given.meta && !implementation->infer_shape)
         return OPERATORS_FAIL(META, name,
                               "nothing infers its outputs: it has no meta, and no implementation that does");

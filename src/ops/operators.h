@@ -71,6 +71,15 @@ void rondo__operator_text(rondo_dtype dtype, int32_t rank, const int64_t *dims, 
 RONDO_MUST_USE rondo_status rondo__operator_infer(const rondo__operator_entry *entry,
                                                   const rondo_kernel_request *request, bool by_meta,
                                                   rondo_operator_result *results);
+/* The attribute of a step that holds the operator's own bytes, as an offline file brings them. */
+#define RONDO__OPERATOR_OWN "rondo.own"
+/* The state of a node, from its own bytes or compiled; null where the operator has none. */
+RONDO_MUST_USE rondo_status rondo__operator_state_make(const rondo__operator_entry *entry,
+                                                       const rondo_kernel_request *request, void **out_state);
+void rondo__operator_state_release(const rondo__operator_entry *entry, void *state);
+/* The own bytes of a node that is not from a file, for one: appended to `bytes`, which stays empty where there are none. */
+RONDO_MUST_USE rondo_status rondo__operator_own(rondo__shared *operators, const rondo_kernel_request *request,
+                                                rondo__buffer *bytes);
 /* The same; *out_refused says that the operator itself refused, and did not answer what is no answer. */
 RONDO_MUST_USE rondo_status rondo__operator_infer_told(const rondo__operator_entry *entry,
                                                        const rondo_kernel_request *request, bool by_meta,

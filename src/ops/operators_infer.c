@@ -29,7 +29,9 @@ rondo_status rondo__operator_complete(const rondo__operator_entry *entry, const 
     if (count > RONDO__OPERATOR_REQUEST_ATTRIBUTES - RONDO_OPERATOR_ATTRIBUTES_MAX)
         return RONDO__FAIL(OUT_OF_RANGE, PROTOTYPE, "node '%s' (%s): %u attributes are too many",
                            rondo__ops_node_name(request), request->operator_name, count);
-    if (count) memcpy(attributes, request->attributes, count * sizeof *attributes);
+    count = 0;
+    for (uint32_t i = 0; i < request->attribute_count; i++)
+        if (strcmp(request->attributes[i].name, RONDO__OPERATOR_OWN) != 0) attributes[count++] = request->attributes[i];
     for (uint32_t i = 0; i < entry->given.attribute_count; i++) {
         const rondo_operator_attribute *known = &entry->given.attributes[i];
         if (known->presence != RONDO_OPERATOR_ATTRIBUTE_DEFAULT || operator_has(request, known->attribute.name))

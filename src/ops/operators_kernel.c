@@ -21,6 +21,7 @@ typedef struct operator_kernel {
     rondo_kernel_request request; /* in the arena */
     const uint64_t *input_bytes, *output_bytes;
     uint64_t workspace_bytes;
+    void *state;
 } operator_kernel;
 
 struct rondo_operator_context {
@@ -110,6 +111,8 @@ static rondo_status operator_workspace(rondo_operator_context *context, uint64_t
     return RONDO_OK;
 }
 
+static void *operator_state(const rondo_operator_context *context) { return context ? context->kernel->state : NULL; }
+
 const rondo_operator_api rondo__operator_api = {.struct_size = sizeof(rondo_operator_api),
                                                 .status_make = rondo__status_make,
                                                 .attribute = operator_attribute,
@@ -117,7 +120,8 @@ const rondo_operator_api rondo__operator_api = {.struct_size = sizeof(rondo_oper
                                                 .input = operator_input,
                                                 .output = operator_output,
                                                 .output_refers = operator_output_refers,
-                                                .workspace = operator_workspace};
+                                                .workspace = operator_workspace,
+                                                .state = operator_state};
 
 /* ----------------------------------------------------------------------------------------------------- running */
 
@@ -370,6 +374,7 @@ static rondo_status operator_copy_request(operator_kernel *kernel, const rondo_k
 
 static void operator_kernel_destroy(operator_kernel *kernel) {
     rondo_allocator allocator = kernel->allocator;
+    rondo__operator_state_release(kernel->entry, kernel->state);
     rondo__arena_deinit(&kernel->arena);
     rondo__free(&allocator, kernel, sizeof *kernel);
 }
@@ -386,6 +391,7 @@ static rondo_status operator_prepare(void *self, const rondo_kernel_request *req
     kernel->entry = rondo__operators_find(operators, request->operator_name);
     rondo__arena_init(&kernel->arena, &kernel->allocator, OPERATOR_KERNEL_ARENA_MAX);
     rondo_status status = operator_copy_request(kernel, request);
+    if (!status) status = rondo__operator_state_make(kernel->entry, request, &kernel->state);
     if (status) {
         operator_kernel_destroy(kernel);
         return status;

@@ -18,6 +18,8 @@
 #include "base/thread.h"
 
 #define RONDO__PLAN_NONE UINT32_MAX
+/* A string attribute of steps from an offline file: the bytes that a custom operator wrote there for itself. */
+#define RONDO__PLAN_OWN "rondo.own"
 
 typedef int32_t rondo__plan_buffer_kind;
 enum {

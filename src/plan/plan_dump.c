@@ -35,6 +35,8 @@ static rondo_status plan_put_float(rondo__buffer *text, float value) {
 
 /* The value of an attribute as JSON, which text dumps use too. */
 static rondo_status plan_put_attribute(rondo__buffer *text, const rondo_attribute *a) {
+    if (a->kind == RONDO_ATTRIBUTE_STRING && strcmp(a->name, RONDO__PLAN_OWN) == 0)
+        return rondo__text_append(text, "\"%zu bytes\"", a->value.s.size);
     switch (a->kind) {
     case RONDO_ATTRIBUTE_INT: return rondo__text_append(text, "%" PRId64, a->value.i);
     case RONDO_ATTRIBUTE_FLOAT: return plan_put_float(text, a->value.f);

@@ -9,11 +9,29 @@
 #include "base/instance.h"
 #include "base/sized.h"
 #include "device/device.h"
+#include "ops/operators.h"
 #include "session/session.h"
 
 #define FILE_API_ALIGNMENT 64u
 
+/* The two rooms do not know each other, and mean the same attribute. */
+_Static_assert(sizeof RONDO__OPERATOR_OWN == sizeof RONDO__PLAN_OWN, "one name for an operator's own bytes");
+
 /* ---------------------------------------------------------------------------------------------------------- write */
+
+/* What a custom operator wants to find again, with a zero behind that is not counted. */
+static rondo_status file_api_own(rondo_instance *instance, const rondo__plan_step *step, rondo__buffer *bytes,
+                                 rondo__artifact_block *out_block) {
+    rondo_kernel_request request;
+    rondo_operand inputs[RONDO_ARGUMENT_MAX], outputs[RONDO_ARGUMENT_MAX];
+    rondo__plan_request(step, inputs, outputs, &request);
+    RONDO__TRY(rondo__operator_own(rondo__instance_base_of(instance)->operators, &request, bytes));
+    if (!bytes->count) return RONDO_OK;
+    out_block->own_bytes = bytes->count;
+    RONDO__TRY(rondo__buffer_append(bytes, "", 1));
+    out_block->own = bytes->data;
+    return RONDO_OK;
+}
 
 static rondo_status file_api_pack(rondo_instance *instance, const rondo_plan *plan, uint32_t index,
                                   rondo__artifact_block *out_block, void **out_memory) {
@@ -36,7 +54,8 @@ static rondo_status file_api_pack(rondo_instance *instance, const rondo_plan *pl
     memset(*out_memory, 0, (size_t)step->packed_bytes); /* what packing leaves out must not differ from run to run */
     RONDO__TRY_NOTE(catalogue.table->pack(catalogue.self, &request, *out_memory), "while packing step %u '%s'", index,
                     step->node_name);
-    *out_block = (rondo__artifact_block){*out_memory, catalogue.table->kernel_set};
+    out_block->data = *out_memory;
+    out_block->kernel_set = catalogue.table->kernel_set;
     return RONDO_OK;
 }
 
@@ -44,18 +63,26 @@ rondo_status rondo_plan_write(rondo_instance *instance, const rondo_plan *plan, 
     if (!instance || !plan || !path)
         return RONDO__FAIL(INVALID_ARGUMENT, FILE, "rondo_plan_write: instance, plan or path is null");
     const rondo_allocator *allocator = &rondo__instance_base_of(instance)->allocator;
-    void *memory = NULL, *owned_memory = NULL;
+    void *memory = NULL, *owned_memory = NULL, *own_memory = NULL;
     RONDO__TRY(rondo__plan_verify(plan, false));
     size_t count = plan->step_count;
     RONDO__TRY(rondo__allocate_array(allocator, count, sizeof(rondo__artifact_block), &memory));
     rondo_status status = rondo__allocate_array(allocator, count, sizeof(void *), &owned_memory);
+    if (!status) status = rondo__allocate_array(allocator, count, sizeof(rondo__buffer), &own_memory);
     rondo__artifact_block *blocks = memory;
     void **owned = owned_memory;
-    for (uint32_t i = 0; i < count && !status; i++)
+    rondo__buffer *own = own_memory;
+    for (uint32_t i = 0; own && i < count; i++) rondo__buffer_init(&own[i], allocator, 1, SIZE_MAX / 2);
+    for (uint32_t i = 0; i < count && !status; i++) {
         if (plan->steps[i].packed_bytes) status = file_api_pack(instance, plan, i, &blocks[i], &owned[i]);
+        if (!status && strcmp(plan->steps[i].catalogue, RONDO__KERNEL_REGISTERED) == 0)
+            status = file_api_own(instance, &plan->steps[i], &own[i], &blocks[i]);
+    }
     if (!status) status = rondo__artifact_write(allocator, plan, blocks, path);
     for (uint32_t i = 0; owned && i < count; i++)
         rondo__free_aligned(allocator, owned[i], (size_t)plan->steps[i].packed_bytes, FILE_API_ALIGNMENT);
+    for (uint32_t i = 0; own && i < count; i++) rondo__buffer_deinit(&own[i]);
+    rondo__free(allocator, own, count * sizeof(rondo__buffer));
     rondo__free(allocator, owned, count * sizeof(void *));
     rondo__free(allocator, blocks, count * sizeof(rondo__artifact_block));
     return status;
