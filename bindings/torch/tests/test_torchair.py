@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile through Rondo's compiler: values against eager PyTorch, counts of graphs, plans and copies, weights that
 change, what is left to PyTorch and what is refused."""
+import copy
+import gc
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -11,7 +15,7 @@ from torch import nn
 
 import rondo_torch  # noqa: F401
 from rondo_torch import torchair
-from torchair_kit import ADDRESSES, MLP, library, models
+from torchair_kit import ADDRESSES, MLP, ROOT, library, models
 
 import forks
 
@@ -48,15 +52,35 @@ class Models(Case):
                         self.agree(function(x), want)
                     graph, = backend.graphs
                     self.assertEqual((len(graph.partitions), len(graph.plans()), graph.refused), (1, 1, {}))
+                    norms = "BatchNormalization" in graph.dump()
+                    self.assertEqual(norms, name == "resnet18" and not frozen)  # they are in the convolutions
                     self.assertEqual(graph.plans()[0].info()["copies"], 0)
 
     def test_by_name(self):
-        names = torch._dynamo.list_backends(exclude_tags=())
-        backend = "rondo" if "rondo" in names else torchair.rondo  # the entry point is there once the package is installed
+        # As it is once the package is installed: by the entry points that its build writes.
+        sys.path.append(os.path.join(ROOT, "bindings", "torch"))
+        import build_backend
+
+        program = ("import torch\n"
+                   "f = torch.compile(lambda x: torch.relu(x) * 2, backend='rondo', fullgraph=True, dynamic=False)\n"
+                   "assert f(torch.ones(3)).tolist() == [2, 2, 2]\n"
+                   "import rondo_torch.torchair as t\n"
+                   "assert t.rondo.backend.compilations == 1\n")
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, build_backend.dist_info()))
+            for name, text in build_backend.info_files().items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            paths = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
+            done = forks.python(["-c", program], dict(os.environ, PYTHONPATH=paths))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_options(self):
         model, x = models()["mlp"]
-        function = torch.compile(model, backend=backend, fullgraph=True, dynamic=False, options={"frozen_parameter": True})
+        function = torch.compile(model, backend=torchair.rondo, fullgraph=True, options={"frozen_parameter": True})
         with torch.no_grad():
             self.agree(function(x), model(x))
+            self.assertGreater(torchair.rondo.backend.profile().total["weight_bytes"], 0)
         with self.assertRaisesRegex(Exception, "has no option 'frozen'"):
             torch.compile(model, backend=torchair.rondo, options={"frozen": 1})(x)
 
@@ -184,6 +208,60 @@ class Memory(Case):
         self.agree(got[2], want[2])
 
 
+class OnRondo(Case):
+    """Tensors of the device: runs are enqueued on its current stream, and recorded where a capture records that."""
+
+    def test_each_equals_eager(self):
+        for name in ("mlp", "lenet", "encoder"):
+            with self.subTest(model=name), torch.no_grad():
+                torch._dynamo.reset()
+                model, x = models()[name]
+                function, backend = compiled(copy.deepcopy(model).to("rondo"))
+                with torch.Stream(device="rondo"):
+                    got = function(x.to("rondo"))
+                    self.assertEqual(got.device.type, "rondo")
+                    self.agree(got.cpu(), model(x))
+                    self.agree((torch.relu(got) + 1).cpu(), torch.relu(model(x)) + 1)
+                self.assertEqual(backend.profile().total["copies"], 0)
+
+    def test_in_a_capture(self):
+        model, x = models()["mlp"]
+        with torch.no_grad():
+            weights = copy.deepcopy(model).to("rondo")
+            function, backend = compiled(weights)
+            there = x.to("rondo")
+            graph = torch.accelerator.Graph()
+            with torch.Stream(device="rondo"):
+                function(there)
+                with graph:
+                    out = function(there)
+            runs = backend.profile().total["runs"]
+            for _ in range(3):
+                x = torch.randn(4, 16)
+                there.copy_(x)
+                torch.accelerator.synchronize()
+                graph.replay()
+                torch.accelerator.synchronize()
+                self.agree(out.cpu(), model(x))
+            self.assertEqual(backend.profile().total["runs"], runs)
+            function = None  # what the plan had for its runs stays as long as the capture
+            torch._dynamo.reset()
+            gc.collect()
+            graph.replay()
+            torch.accelerator.synchronize()
+            self.agree(out.cpu(), model(x))
+
+    def test_two_devices_in_one_graph(self):
+        def mixed(x, y):
+            return (torch.relu(x) + 1).cpu() * torch.relu(y)
+
+        x, y = torch.randn(4), torch.randn(4)
+        function, backend = compiled(mixed, fullgraph=False)
+        self.agree(function(x.to("rondo"), y), mixed(x, y))
+        with self.assertRaisesRegex(Exception, "(?s)has a tensor of cpu, and the graph is compiled for rondo:0"):
+            compiled(mixed)[0](x.to("rondo"), y)
+
+
 class Graphs(Case):
     def test_a_break_makes_two_graphs(self):
         def broken(x):
@@ -302,6 +380,21 @@ class Files(Case):
             loaded = torchair.load_model(path)
             self.assertEqual(loaded.input_names, ["x"])
             self.agree(loaded(x), model(x))
+
+    def test_the_tool_runs_it(self):
+        import numpy
+
+        tool = os.path.join(ROOT, os.environ.get("RONDO_BUILD") or "build", "bin", "rondo")
+        if not os.path.exists(tool):
+            self.skipTest("the tool is not built: ./dev build")
+        model, x = models()["mlp"]
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            torchair.export_model(os.path.join(folder, "mlp.rondo"), model, x)
+            numpy.save(os.path.join(folder, "x.npy"), x.numpy())
+            done = subprocess.run([tool, "run", "mlp.rondo", "--input", "x=x.npy", "--output-dir", "out"], cwd=folder,
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.agree(torch.from_numpy(numpy.load(os.path.join(folder, "out", "output_0.npy"))), model(x))
 
     def test_not_whole(self):
         def odd(x):

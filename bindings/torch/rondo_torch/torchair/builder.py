@@ -41,6 +41,7 @@ class Builder:
 
     def constant(self, value, name="constant"):
         made = ge.Tensor(self, self.graph.constant(self.name(name), value), tuple(value.shape), value.dtype)
+        made.value = value
         return made
 
     def ints(self, values):
@@ -291,6 +292,7 @@ class Conversion:
                 return made  # it may be an input: that one stays as it is
         fresh = ge.Tensor(self.builder, made.number, tuple(out.shape), out.dtype)
         fresh.transposed = made.transposed
+        fresh.convolution = made.convolution if len(node.users) == 1 else None
         return fresh
 
     def _output(self, node):

@@ -75,8 +75,11 @@ def convolution(b, out, x, weight, bias, stride, padding, dilation, transposed, 
     inputs = [x, weight] + ([bias] if bias is not None else [])
     if len(x.shape) == spatial + 1:
         raise ConversionError("converter", "a convolution without the axis of the batch")
-    return b.op("Conv", *inputs, strides=widened(stride, spatial), pads=pads + pads, group=groups,
-                dilations=widened(dilation, spatial), kernel_shape=list(weight.shape[2:]))
+    attributes = {"strides": widened(stride, spatial), "pads": pads + pads, "group": groups,
+                  "dilations": widened(dilation, spatial), "kernel_shape": list(weight.shape[2:])}
+    made = b.op("Conv", *inputs, **attributes)
+    made.convolution = (inputs, attributes)
+    return made
 
 
 def with_batch(b, x, spatial):
@@ -162,6 +165,21 @@ converts(aten._adaptive_avg_pool2d.default)(_adaptive_avg(2))
 converts(aten._adaptive_avg_pool3d.default)(_adaptive_avg(3))
 
 
+def with_the_norm_in_it(b, convolution, weight, bias, mean, variance, eps):
+    """A convolution whose weights are known, and the norm of its result, as one convolution. None: they are not known."""
+    inputs, attributes = convolution
+    known = [one.value for one in (*inputs[1:], weight, bias, mean, variance)]
+    if any(one is None for one in known):
+        return None
+    kernel, *beside = [one.detach().double() for one in known]
+    weight, bias, mean, variance = beside[-4:]
+    scale = weight / torch.sqrt(variance + eps)
+    shifted = (beside[0] if len(beside) == 5 else torch.zeros_like(mean)) - mean
+    kernel = kernel * scale.reshape(-1, *[1] * (kernel.dim() - 1))
+    both = [b.constant(one.to(known[0].dtype), "norm") for one in (kernel, shifted * scale + bias)]
+    return b.op("Conv", inputs[0], *both, **attributes)
+
+
 @converts(aten._native_batch_norm_legit_no_training.default)
 def batch_norm(b, out, x, weight, bias, mean, variance, momentum, eps):
     channels = x.shape[1]
@@ -171,7 +189,9 @@ def batch_norm(b, out, x, weight, bias, mean, variance, momentum, eps):
         bias = b.constant(torch.zeros(channels, dtype=x.dtype), "zeros")
     if b.is_wanted(1) and out[1].numel() or b.is_wanted(2) and out[2].numel():
         raise ConversionError("converter", "the statistics of a batch norm in evaluation are not computed")
-    made = b.op("BatchNormalization", x, weight, bias, mean, variance, epsilon=eps)
+    made = with_the_norm_in_it(b, x.convolution, weight, bias, mean, variance, eps) if x.convolution is not None else None
+    if made is None:
+        made = b.op("BatchNormalization", x, weight, bias, mean, variance, epsilon=eps)
     nothing = b.constant(torch.empty(0, dtype=x.dtype), "nothing") if b.is_wanted(1) or b.is_wanted(2) else None
     return made, nothing, nothing
 
