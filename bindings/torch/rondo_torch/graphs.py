@@ -3,8 +3,10 @@
 
 Imports neither Dynamo nor Inductor.
 """
+import copy
 import gc
 import json
+import types
 
 import torch
 from torch.utils import _pytree as pytree
@@ -229,18 +231,33 @@ def _describe(tensor):
     return f"{tensor.dtype} {tuple(tensor.shape)} on {tensor.device}"
 
 
-def _graph_forward(module, graphed):
-    """The module runs its graph in the mode it was captured in, training or not, and is itself in the other."""
-    captured_in, plain = module.training, module.forward
+class _GraphedForward:
+    """A module's forward: its graph in the mode it was captured in, training or not, and what it was in the other."""
 
-    def forward(*arguments, **named):
-        if module.training != captured_in:
-            return plain(*arguments, **named)
+    def __init__(self, module, graphed):
+        self.module, self.graphed = module, graphed
+        self.captured_in, self.plain = module.training, module.forward
+
+    def __call__(self, *arguments, **named):
+        if self.module.training != self.captured_in:
+            return self.plain(*arguments, **named)
         if named:
-            raise TypeError(f"{graphed.name}: a graphed module takes no keyword arguments, got {', '.join(named)}")
-        return graphed(*arguments)
+            raise TypeError(f"{self.graphed.name}: a graphed module takes no keyword arguments, got {', '.join(named)}")
+        return self.graphed(*arguments)
 
-    module.forward = forward
+    def __deepcopy__(self, memo):
+        """A copy of the module has parameters of its own, which are in no graph: it runs as the module did before."""
+        return copy.deepcopy(self.plain, memo)
+
+    def __reduce__(self):
+        if not isinstance(self.plain, types.MethodType):
+            raise TypeError(f"{self.graphed.name}: a graphed module whose forward was replaced by another function cannot be "
+                            "pickled: save its state_dict()")
+        return self.plain.__reduce__()
+
+
+def _graph_forward(module, graphed):
+    module.forward = _GraphedForward(module, graphed)
     return module
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import gc
+import io
 import unittest
 import warnings
 from unittest import mock
@@ -330,6 +331,30 @@ class Module(unittest.TestCase):
         model.register_forward_hook(lambda *_: seen.append(1))
         model(sample[0])
         self.assertEqual(seen, [1])
+
+    def test_a_copy_has_parameters_of_its_own(self):
+        _, model = self.models()
+        make(model, (torch.zeros(3, 4, device=DEVICE),))
+        x = torch.randn(3, 4)
+        saved = io.BytesIO()
+        torch.save(model, saved)
+        saved.seek(0)
+        for name, other in (("deepcopy", copy.deepcopy(model)), ("load", torch.load(saved, weights_only=False))):
+            with self.subTest(name), torch.no_grad():
+                for parameter in other.parameters():
+                    parameter.mul_(2)
+                plain = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+                plain.load_state_dict(other.state_dict())
+                same(other(x.to(DEVICE)), plain(x))
+                same(other(x[:2].to(DEVICE)), plain(x[:2]))  # not a graph: any size
+
+    def test_a_forward_that_was_replaced(self):
+        _, model = self.models()
+        model.forward = lambda x: x + 1
+        make(model, (torch.zeros(3, device=DEVICE),))
+        same(copy.deepcopy(model)(torch.ones(2, device=DEVICE)), torch.full((2,), 2.0))
+        with self.assertRaisesRegex(TypeError, "Sequential: a graphed module whose forward was replaced"):
+            torch.save(model, io.BytesIO())
 
     def test_a_parameter_that_moved_is_named(self):
         _, model = self.models()
