@@ -32,6 +32,7 @@ ROOMS = {
     "backends/sim": (7, ""),
     "backends/ascend": (7, ""),
     "simulators/acl": (7, ""),
+    "simulators/acl_executor": (8, ""),
     "cli": (8, ""),
     "conformance": (8, ""),
     "tests": (8, ""),
@@ -44,7 +45,8 @@ ROOMS = {
 PUBLIC = {"kernels/ref": {"plugin.h", "types.h"}, "backends/cpu": {"plugin.h", "types.h"},
           "backends/sim": {"plugin.h", "types.h"}, "backends/ascend": {"plugin.h", "types.h"}}
 # What a room may include of others that stand beside it: the tool is a shell around the suites.
-BESIDE = {"cli": {"conformance"}}
+BESIDE = {"cli": {"conformance"}, "simulators/acl": {"simulators/acl_executor"},
+          "simulators/acl_executor": {"simulators/acl"}}
 # Libraries beyond the C library and POSIX.
 LIBRARIES = {"cjson/cJSON.h": ("cli", "bench", "tests"), "cmocka.h": ("tests",), "xxhash.h": ("src", "cli"),
              "valgrind/memcheck.h": ("tests",)}

@@ -8,7 +8,7 @@ const char *sim_kind_name(uint32_t kind) {
     static const char *const names[SIM_KIND_COUNT] = {"KERNEL",      "MEMCPY_ASYNC",  "MEMSET_ASYNC",  "HOST_FUNC",
                                                       "CALLBACK",    "EVENT_RECORD",  "EVENT_WAIT",    "EVENT_RESET",
                                                       "VALUE_WRITE", "VALUE_WAIT",    "MODEL_EXECUTE", "TASK_UPDATE",
-                                                      "CONDITION",   "STREAM_ACTIVE", "END_OF_STREAM"};
+                                                      "CONDITION",   "STREAM_ACTIVE", "END_OF_STREAM", "OFFLINE_MODEL"};
     return names[kind];
 }
 

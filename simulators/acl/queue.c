@@ -73,6 +73,10 @@ void sim_task_free(sim_task *task) {
         break;
     case SIM_UPDATE: sim_arguments_free_all(task->as.update.first); break;
     case SIM_BRANCH: free(task->as.branch.models); break;
+    case SIM_OFFLINE:
+        sim_offline_release(task->as.offline.model);
+        free(task->as.offline.addresses);
+        break;
     default: break;
     }
     if (task->object.kind) sim_object_remove(task);
@@ -93,6 +97,7 @@ aclError sim_task_run(sim_task *task, char *text) {
     case SIM_FILL: memset(task->as.fill.to, task->as.fill.value, task->as.fill.count); break;
     case SIM_HOST: task->as.host.function(task->as.host.argument); break;
     case SIM_VALUE_WRITE: __atomic_store_n(task->as.value.address, task->as.value.value, __ATOMIC_RELEASE); break;
+    case SIM_OFFLINE: return sim_offline_run(task->as.offline.model, task->as.offline.addresses, text);
     default: break;
     }
     return ACL_SUCCESS;
@@ -114,6 +119,7 @@ aclError sim_task_stale(const sim_task *task, char *text) {
         return error ? error
                      : task_memory_gone(task->as.copy.from, task->as.copy.height, task->as.copy.from_pitch,
                                         task->as.copy.width, text);
+    case SIM_OFFLINE: return sim_offline_stale(task->as.offline.model, task->as.offline.addresses, text);
     case SIM_FILL: return task->as.fill.known ? task_memory_gone(task->as.fill.to, 1, 0, task->as.fill.count, text) : 0;
     case SIM_VALUE_WAIT:
     case SIM_VALUE_WRITE: return task_memory_gone(task->as.value.address, 1, 0, 8, text);

@@ -19,6 +19,7 @@
  *   model.c     graphs: a prepared list, and its runs; build.c: made without a capture
  *   group.c     task groups; edit.c: tasks changed one by one; condition.c: graphs inside of graphs
  *   json.c      what is in a graph, for people
+ *   offline.c   models from files, which another library runs (acl_executor.h); dataset.c: buffers for them, and their runs
  *   refused.c   what is known by name only
  *
  * One lock guards everything that is said below. Work runs without it.
@@ -36,6 +37,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "simulators/acl_executor/acl_executor.h"
+
 #define SIM_DEVICES 8
 #define SIM_TEXT 512
 
@@ -46,6 +49,7 @@ typedef struct sim_model sim_model;
 typedef struct sim_lane sim_lane;
 typedef struct sim_group sim_group;
 typedef struct sim_task sim_task;
+typedef struct sim_offline sim_offline;
 
 /* One record of an event: records of several streams may be reached in another order than they were issued. */
 typedef struct sim_record {
@@ -136,7 +140,10 @@ enum {
     SIM_BINARY,
     SIM_FUNCTION,
     SIM_ARGUMENTS,
-    SIM_CONDITION
+    SIM_CONDITION,
+    SIM_DESC,
+    SIM_DATASET,
+    SIM_BUFFER
 };
 
 /* At the start of everything that a handle stands for. */
@@ -250,6 +257,7 @@ enum {
     SIM_BRANCH,
     SIM_ACTIVE,
     SIM_JOIN,
+    SIM_OFFLINE,
     SIM_KIND_COUNT
 };
 
@@ -338,6 +346,10 @@ struct sim_task {
             uint32_t size;
             sim_model **models;
         } branch;
+        struct {
+            sim_offline *model;
+            void **addresses; /* of inputs, then outputs */
+        } offline;
     } as;
 };
 
@@ -661,6 +673,26 @@ void sim_group_apply(sim_task *task);
 /* One update of the group is over. */
 void sim_group_applied(sim_group *group);
 const char *sim_kind_name(uint32_t kind);
+
+/* offline.c, dataset.c: models from files. */
+struct sim_offline {
+    const sim_executor *executor;
+    void *model;
+    sim_port *ports; /* inputs, then outputs */
+    sim_offline *next;
+    uint64_t users; /* descriptions, and runs that are enqueued or going on */
+    uint32_t id, inputs, outputs;
+    bool gone; /* it was unloaded, and goes with its last user */
+};
+
+/* 145003: there is none. */
+aclError sim_offline_find(uint32_t id, sim_offline **out_model);
+void sim_offline_hold(sim_offline *model);
+void sim_offline_release(sim_offline *model);
+/* Without the lock; the text says why. */
+aclError sim_offline_run(const sim_offline *model, void *const *addresses, char *text);
+/* As sim_task_stale. */
+aclError sim_offline_stale(const sim_offline *model, void *const *addresses, char *text);
 
 /* condition.c */
 aclError sim_condition_run(const sim_task *task, const sim_stop *stop, char *text);
