@@ -237,27 +237,60 @@ RONDO_API const char *rondo_plan_remark(const rondo_plan *plan, uint32_t index);
 /* --------------------------------------------------------------------------------------------------- session */
 
 /* Graphs under numbers of the caller's, specialised as runs need it.
- *   create -> add_graph* -> run* -> remove_graph* -> release; add and remove at any time between runs. */
+ *   create -> add_graph* -> run* -> remove_graph* -> release
+ * What a call answers, by what has become of its graph number (all other states are the session's, which has none):
+ *
+ *   call            | never added     | added, never run | run before     | last run failed | runs in flight   | removed
+ *   add_graph       | OK              | ALREADY_EXISTS   | ALREADY_EXISTS | ALREADY_EXISTS  | ALREADY_EXISTS   | OK
+ *   run             | NOT_FOUND       | compiles         | OK             | OK              | OK, behind them  | NOT_FOUND
+ *   run_on_stream   | NOT_FOUND       | compiles         | OK             | OK              | OK, behind them  | NOT_FOUND
+ *     ... captured  | NOT_FOUND       | INVALID_STATE    | recorded       | recorded        | recorded         | NOT_FOUND
+ *   get_info        | NOT_FOUND       | OK               | OK             | OK              | OK               | NOT_FOUND
+ *   remove_graph    | NOT_FOUND       | OK               | OK             | OK              | waits, then OK   | NOT_FOUND
+ *   release (last)  | done            | done             | done           | done            | waits, then done | done
+ *
+ * "Captured" is a run on a stream that a capture of the caller's records, with sizes that ran before; other sizes are in
+ * the state "never run". What a session refuses changes nothing of it.
+ *
+ * Thread-safe: calls of one session take their turn, each the whole of it. Memory that the session lends (run) is overwritten
+ * by the next run of the graph, whoever asks for it: threads that share a graph bring memory for its outputs. */
 typedef struct rondo_session rondo_session;
+
+/* Device memory of the program's own. allocate returns an address of the device, aligned to its allocation_alignment, or
+ * null; release gets what was asked for, after the last work that uses it. Both are called by any thread that calls the
+ * session, inside the call; they must not call the session. */
+typedef struct rondo_device_memory {
+    void *self;
+    void *(*allocate)(void *self, uint64_t bytes);
+    void (*release)(void *self, void *pointer, uint64_t bytes);
+} rondo_device_memory;
 
 typedef struct rondo_session_options {
     uint32_t struct_size;
     uint32_t specialisations_max; /* kept a graph, the least recently used goes first; 0: 8 */
     uint32_t record_after;        /* runs of a specialisation before it is captured; 0: captured at once */
-    uint32_t flags;               /* RONDO_COMPILE_* for its graphs */
+    uint32_t flags;               /* RONDO_COMPILE_NO_* for its graphs */
+    rondo_device_memory memory;   /* for weights, arenas, inputs and outputs; allocate null: the device's own */
 } rondo_session_options;
-#define RONDO_SESSION_OPTIONS_INIT \
-    { sizeof(rondo_session_options), 0, 0, 0 }
+#define RONDO_SESSION_OPTIONS_INIT                          \
+    {                                                       \
+        sizeof(rondo_session_options), 0, 0, 0, { 0, 0, 0 } \
+    }
 
-/* Thread-compatible. Holds the device. */
+/* Thread-safe. Holds the device. INVALID_ARGUMENT: unknown flags, or memory with one function of two. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_create(rondo_device *device, const rondo_session_options *options,
                                                            rondo_session **out_session);
 RONDO_API void rondo_session_retain(rondo_session *session);
+/* The last release waits for the runs in flight. Graphs that captured a run on a stream must be gone by then. */
 RONDO_API void rondo_session_release(rondo_session *session);
 /* Keeps a reference to the graph, which must not change while it is added. ALREADY_EXISTS keeps the first. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id,
                                                               rondo_ir_graph *graph);
-/* NOT_FOUND. */
+/* The same with a copy, constants included: the graph may change or go afterwards. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_add_graph_copy(rondo_session *session, uint32_t id,
+                                                                   const rondo_ir_graph *graph);
+/* Waits for the graph's runs in flight. What a capture of the caller's recorded stays for it until the session is released.
+ * NOT_FOUND. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id);
 /* Runs on host tensors, in the graph's order, and waits. Shapes and dtypes of inputs choose or make a specialisation.
  * For each output: with data given, its shape and dtype must be right and it is written; with data null the whole view
@@ -267,6 +300,32 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_session_remove_graph(rondo_session *
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_run(rondo_session *session, uint32_t id,
                                                         const rondo_tensor_view *inputs, uint32_t input_count,
                                                         rondo_tensor_view *outputs, uint32_t output_count);
+
+typedef struct rondo_session_run_options {
+    uint32_t struct_size;
+    uint32_t value_count;
+    const rondo_value_binding *values; /* host tensors: what inputs hold that decide a branch or a shape */
+    rondo_host_function done;          /* called behind the run, by the stream; null: nobody is told */
+    void *done_user;
+} rondo_session_run_options;
+#define RONDO_SESSION_RUN_OPTIONS_INIT \
+    { sizeof(rondo_session_run_options), 0, 0, 0, 0 }
+
+/* Enqueues a run on tensors in device memory, all of them the caller's, and copies nothing. They must live until the stream
+ * is through with them. Views are compact, and those of outputs are written at their data. Runs on other streams, or on
+ * other memory, go beside each other as long as a specialisation has a context free for them, else one behind the other.
+ * The first run for some sizes compiles and loads, which takes its time; later ones only enqueue.
+ *   Nothing looks at the data here. Where a value decides a branch or a shape, the caller states it in options.values and
+ * vouches that the device tensor holds it; it chooses the specialisation. Values that decide nothing are ignored.
+ *   While a capture records the stream, the run is recorded for these very addresses; sizes and values must have run before
+ * (INVALID_STATE (capture), which invalidates the capture). What it needs is kept until the session's release.
+ *   `done` runs as any host call of a stream does: not after work that failed, at every replay of a graph that recorded it
+ * (which is opaque then), and it must not call the session.
+ * Failures of the work come as the stream's do; the call's own name the input or output as rondo_session_run's do, and add
+ * UNSUPPORTED (input): strides. options may be null. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_run_on_stream(
+    rondo_session *session, uint32_t id, rondo_stream *stream, const rondo_tensor_view *inputs, uint32_t input_count,
+    const rondo_tensor_view *outputs, uint32_t output_count, const rondo_session_run_options *options);
 
 typedef struct rondo_session_info {
     uint32_t struct_size;

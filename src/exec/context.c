@@ -125,8 +125,9 @@ static rondo_status context_take_arena(rondo_context *context) {
     if (!plan->arena_bytes) return RONDO_OK;
     if (!rondo__checked_add_u64(plan->arena_bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole))
         return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the arena of plan '%s' is larger than any memory", plan->name);
-    RONDO__TRY_NOTE(rondo__memory_allocate(context->device->memory, whole, &context->arena),
+    RONDO__TRY_NOTE(rondo__exec_allocate(&context->executable->memory, whole, &context->arena),
                     "for the arena of plan '%s'", plan->name);
+    context->arena_bytes = whole;
     context->arena_base = (context->arena + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
     return RONDO_OK;
 }
@@ -205,7 +206,7 @@ void rondo_context_release(rondo_context *context) {
     rondo__free(&allocator, context->arguments, context->argument_count * sizeof(rondo_argument));
     rondo__free(&allocator, context->calls, executable->plan->step_count * sizeof(rondo_call));
     rondo__free(&allocator, context->ports, context->port_count * sizeof(rondo__exec_port));
-    if (context->arena) RONDO__IGNORE(rondo__memory_free(context->device->memory, context->arena));
+    rondo__exec_free(&executable->memory, context->arena, context->arena_bytes);
     rondo__free(&allocator, context, sizeof *context);
     rondo_executable_release(executable);
 }

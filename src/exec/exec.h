@@ -4,11 +4,27 @@
 #ifndef RONDO_SRC_EXEC_EXEC_H
 #define RONDO_SRC_EXEC_EXEC_H
 
+#include <rondo/compiler.h>
+
 #include "graph/list.h"
 #include "graph/ticket.h"
 #include "plan/plan.h"
 
 #define RONDO__EXEC_ALIGNMENT 64u
+
+/* Where weights and arenas come from: the device, or whoever made the session. */
+typedef struct rondo__exec_memory {
+    rondo_device *device;       /* not retained */
+    rondo_device_memory source; /* allocate null: the device's own memory */
+} rondo__exec_memory;
+RONDO_MUST_USE rondo_status rondo__exec_allocate(const rondo__exec_memory *memory, uint64_t bytes,
+                                                 uint64_t *out_address);
+/* 0 is accepted. Nothing may use it any more. */
+void rondo__exec_free(const rondo__exec_memory *memory, uint64_t address, uint64_t bytes);
+/* rondo_executable_create with memory from elsewhere; its contexts take theirs from there, too. source may be null. */
+RONDO_MUST_USE rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan,
+                                                     const rondo_device_memory *source,
+                                                     rondo_executable **out_executable);
 
 /* A step made ready for the device. */
 typedef struct rondo__exec_step {
@@ -25,6 +41,8 @@ struct rondo_executable {
     rondo__exec_step *steps;
     uint64_t *constants; /* a device address for each buffer of the plan; 0 for those that are no constants */
     uint64_t weights;    /* the one allocation that holds constants and packed blocks; 0: none */
+    uint64_t weights_bytes;
+    rondo__exec_memory memory;
 };
 
 /* An input or output of a context, by one number: inputs first. The same number is the list's slot. */
@@ -49,6 +67,7 @@ struct rondo_context {
     rondo_device *device;         /* the executable's */
     uint64_t arena;               /* allocation; 0: none */
     uint64_t arena_base;          /* the aligned place in it */
+    uint64_t arena_bytes;         /* of the allocation */
     rondo__call_list *list;
     rondo__exec_port *ports;
     rondo_call *calls;         /* one a step, for eager runs */

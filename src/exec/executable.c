@@ -169,8 +169,9 @@ static rondo_status exec_load_weights(rondo_executable *executable) {
     if (bytes) {
         if (!rondo__checked_add_u64(bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole) || whole > SIZE_MAX)
             return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the weights of the plan are larger than any memory");
-        RONDO__TRY_NOTE(rondo__memory_allocate(executable->device->memory, whole, &executable->weights),
+        RONDO__TRY_NOTE(rondo__exec_allocate(&executable->memory, whole, &executable->weights),
                         "for the weights of plan '%s'", plan->name);
+        executable->weights_bytes = whole;
         uint64_t base = (executable->weights + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
         if (exec_is_addressable(executable->device)) RONDO__TRY(exec_fill(executable, (char *)(uintptr_t)base));
         else RONDO__TRY(exec_fill_far(executable, base, bytes));
@@ -220,7 +221,29 @@ static rondo_status exec_build(rondo_executable *executable) {
     return RONDO_OK;
 }
 
+rondo_status rondo__exec_allocate(const rondo__exec_memory *memory, uint64_t bytes, uint64_t *out_address) {
+    const rondo_device_memory *source = &memory->source;
+    if (!source->allocate) return rondo__memory_allocate(memory->device->memory, bytes, out_address);
+    void *pointer = source->allocate(source->self, bytes);
+    if (!pointer)
+        return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "the program's own allocator has no %llu bytes of device memory",
+                           (unsigned long long)bytes);
+    *out_address = (uint64_t)(uintptr_t)pointer;
+    return RONDO_OK;
+}
+
+void rondo__exec_free(const rondo__exec_memory *memory, uint64_t address, uint64_t bytes) {
+    if (!address) return;
+    if (memory->source.allocate) memory->source.release(memory->source.self, (void *)(uintptr_t)address, bytes);
+    else RONDO__IGNORE(rondo__memory_free(memory->device->memory, address));
+}
+
 rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan, rondo_executable **out_executable) {
+    return rondo__executable_create(device, plan, NULL, out_executable);
+}
+
+rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan, const rondo_device_memory *source,
+                                      rondo_executable **out_executable) {
     void *memory;
     if (!device || !plan || !out_executable)
         return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "an executable needs a device, a plan and a place to be put");
@@ -230,6 +253,8 @@ rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan, ron
     executable->allocator = device->allocator;
     executable->device = device;
     executable->plan = plan;
+    executable->memory.device = device;
+    if (source) executable->memory.source = *source;
     rondo_device_retain(device);
     rondo_plan_retain(plan);
     rondo_status status = exec_build(executable);
@@ -255,7 +280,7 @@ void rondo_executable_release(rondo_executable *executable) {
         const rondo__exec_step *step = &executable->steps[i];
         if (step->catalogue) step->catalogue->table->release(step->catalogue->self, step->kernel);
     }
-    if (executable->weights) RONDO__IGNORE(rondo__memory_free(device->memory, executable->weights));
+    rondo__exec_free(&executable->memory, executable->weights, executable->weights_bytes);
     rondo__free(&allocator, executable->constants, plan->buffer_count * sizeof(uint64_t));
     rondo__free(&allocator, executable->steps, plan->step_count * sizeof(rondo__exec_step));
     rondo__free(&allocator, executable, sizeof *executable);

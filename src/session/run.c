@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of a session's graph: check, find or make the specialisation, copy in, run or replay, copy out. */
+ * One run of a session's graph on host tensors: check, find or make the specialisation, copy in, run or replay, copy out. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,18 @@ static rondo_status session_check_input(const rondo_ir_graph *graph, uint32_t in
     return RONDO_OK;
 }
 
-static rondo_status session_check_output(const rondo__plan_port *port, const rondo_tensor_view *view) {
+rondo_status rondo__session_check_inputs(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                         uint32_t input_count, uint32_t output_count) {
+    const rondo_ir_graph *model = graph->graph;
+    if (input_count != model->inputs.count || output_count != model->outputs.count) {
+        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "graph %u has %zu inputs and %zu outputs, not %u and %u", graph->id,
+                           model->inputs.count, model->outputs.count, input_count, output_count);
+    }
+    for (uint32_t i = 0; i < input_count; i++) RONDO__TRY(session_check_input(model, i, &inputs[i]));
+    return RONDO_OK;
+}
+
+rondo_status rondo__session_check_output(const rondo__plan_port *port, const rondo_tensor_view *view) {
     if (!view->data) return RONDO_OK;
     bool fits = view->dtype == port->dtype && view->rank == port->rank && (view->rank == 0 || view->shape);
     for (int32_t axis = 0; fits && axis < view->rank; axis++) fits = view->shape[axis] == port->dims[axis];
@@ -43,28 +54,34 @@ static rondo_status session_check_output(const rondo__plan_port *port, const ron
 
 /* --------------------------------------------------------------------------------------- the specialisation */
 
-static rondo_status session_specialise(rondo_session *session, rondo__session_graph *graph,
+rondo__specialisation *rondo__session_fitting(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                              const rondo__session_tensor *tensors) {
+    for (size_t i = 0; i < graph->specialisations.count; i++) {
+        rondo__specialisation *s = *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i);
+        if (rondo__specialisation_fits(s, inputs, tensors)) return s;
+    }
+    return NULL;
+}
+
+rondo_status rondo__session_specialise(rondo_session *session, rondo__session_graph *graph,
                                        const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                        rondo__specialisation **out) {
     rondo__buffer *all = &graph->specialisations;
     size_t oldest = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        rondo__specialisation *s = *RONDO__BUFFER_AT(all, rondo__specialisation *, i);
-        if (rondo__specialisation_fits(s, inputs, tensors)) {
-            *out = s;
-            return RONDO_OK;
-        }
-        if (s->used < (*RONDO__BUFFER_AT(all, rondo__specialisation *, oldest))->used) oldest = i;
-    }
+    *out = rondo__session_fitting(graph, inputs, tensors);
+    if (*out) return RONDO_OK;
     RONDO__TRY(rondo__buffer_reserve(all, all->count + 1));
     RONDO__TRY(rondo__specialisation_create(session, graph, inputs, tensors, out));
-    if (all->count >= session->options.specialisations_max) {
-        rondo__specialisation **slot = RONDO__BUFFER_AT(all, rondo__specialisation *, oldest);
-        rondo__specialisation_destroy(session, *slot);
-        *slot = *out;
-    } else {
+    rondo__specialisation **slots = all->data;
+    if (all->count < session->options.specialisations_max) {
         RONDO__IGNORE(rondo__buffer_append(all, out, 1)); /* room was made above */
+        return RONDO_OK;
     }
+    for (size_t i = 1; i < all->count; i++) {
+        if (slots[i]->used < slots[oldest]->used) oldest = i;
+    }
+    rondo__specialisation_retire(session, slots[oldest]);
+    slots[oldest] = *out;
     return RONDO_OK;
 }
 
@@ -145,6 +162,7 @@ static rondo_status session_work(rondo_session *session, rondo__session_graph *g
 
 static rondo_status session_enqueue(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
                                     const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts) {
+    RONDO__TRY(rondo__specialisation_prepare(session, s));
     if (!s->graph && s->runs >= session->options.record_after) RONDO__TRY(session_capture(session, graph, s));
     RONDO__TRY(session_copy_in(session, graph, s, tensors));
     RONDO__TRY(session_work(session, graph, s));
@@ -155,7 +173,7 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
                                         const rondo__session_tensor *tensors, rondo_tensor_view *outputs) {
     void *memory = NULL;
     uint32_t count = s->plan->output_count;
-    for (uint32_t i = 0; i < count; i++) RONDO__TRY(session_check_output(&s->plan->outputs[i], &outputs[i]));
+    for (uint32_t i = 0; i < count; i++) RONDO__TRY(rondo__session_check_output(&s->plan->outputs[i], &outputs[i]));
     RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(void *), &memory));
     void **hosts = memory;
     s->used = ++session->clock;
@@ -179,19 +197,9 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     return status;
 }
 
-rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_tensor_view *inputs,
-                               uint32_t input_count, rondo_tensor_view *outputs, uint32_t output_count) {
-    rondo__session_graph *graph = NULL;
-    if (!session || (input_count > 0 && !inputs) || (output_count > 0 && !outputs)) {
-        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_run: session, inputs or outputs are null");
-    }
-    RONDO__TRY(rondo__session_find(session, id, &graph));
-    const rondo_ir_graph *model = graph->graph;
-    if (input_count != model->inputs.count || output_count != model->outputs.count) {
-        return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "graph %u has %zu inputs and %zu outputs, not %u and %u", id,
-                           model->inputs.count, model->outputs.count, input_count, output_count);
-    }
-    for (uint32_t i = 0; i < input_count; i++) RONDO__TRY(session_check_input(model, i, &inputs[i]));
+static rondo_status session_run_graph(rondo_session *session, rondo__session_graph *graph,
+                                      const rondo_tensor_view *inputs, uint32_t input_count,
+                                      rondo_tensor_view *outputs) {
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_array(&session->allocator, input_count, sizeof(rondo__session_tensor), &memory));
     rondo__session_tensor *tensors = memory;
@@ -200,13 +208,27 @@ rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_
     for (uint32_t i = 0; i < input_count && !status; i++) {
         status = rondo__session_compact(session, &inputs[i], &tensors[i]);
         if (status) {
-            status =
-                rondo__status_note(status, "input '%s'", rondo__ir_value_at(model, rondo__ir_input_at(model, i))->name);
+            status = rondo__status_note(status, "input '%s'",
+                                        rondo__ir_value_at(graph->graph, rondo__ir_input_at(graph->graph, i))->name);
         }
     }
-    if (!status) status = session_specialise(session, graph, inputs, tensors, &s);
+    if (!status) status = rondo__session_specialise(session, graph, inputs, tensors, &s);
     if (!status) status = session_specialised(session, graph, s, tensors, outputs);
     for (uint32_t i = 0; i < input_count; i++) rondo__session_compact_free(session, &tensors[i]);
     rondo__free(&session->allocator, memory, input_count * sizeof(rondo__session_tensor));
+    return status;
+}
+
+rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_tensor_view *inputs,
+                               uint32_t input_count, rondo_tensor_view *outputs, uint32_t output_count) {
+    rondo__session_graph *graph = NULL;
+    if (!session || (input_count > 0 && !inputs) || (output_count > 0 && !outputs)) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_run: session, inputs or outputs are null");
+    }
+    rondo__mutex_lock(&session->mutex);
+    rondo_status status = rondo__session_find(session, id, &graph);
+    if (!status) status = rondo__session_check_inputs(graph, inputs, input_count, output_count);
+    if (!status) status = session_run_graph(session, graph, inputs, input_count, outputs);
+    rondo__mutex_unlock(&session->mutex);
     return status;
 }

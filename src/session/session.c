@@ -27,7 +27,7 @@ rondo_status rondo__session_find(const rondo_session *session, uint32_t id, rond
 
 static void session_graph_destroy(rondo_session *session, rondo__session_graph *graph) {
     for (size_t i = 0; i < graph->specialisations.count; i++) {
-        rondo__specialisation_destroy(session, *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i));
+        rondo__specialisation_retire(session, *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i));
     }
     rondo__buffer_deinit(&graph->specialisations);
     rondo_ir_graph_release(graph->graph);
@@ -40,6 +40,10 @@ static rondo_status session_options(const rondo_session_options *given, rondo_se
     RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_session_options", given, &options, sizeof options));
     if (options.flags & ~known) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: unknown flags %#x", options.flags & ~known);
+    }
+    if (!options.memory.allocate != !options.memory.release) {
+        return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
+                           "rondo_session_options.memory: allocate and release are given together or not at all");
     }
     if (options.specialisations_max == 0) options.specialisations_max = RONDO__SESSION_SPECIALISATIONS_DEFAULT;
     *out = options;
@@ -76,7 +80,9 @@ rondo_status rondo_session_create(rondo_device *device, const rondo_session_opti
     session->device = device;
     session->options = complete;
     rondo_device_retain(device);
+    rondo__mutex_init(&session->mutex);
     rondo__buffer_init(&session->graphs, &session->allocator, sizeof(rondo__session_graph *), SESSION_GRAPHS_MAX);
+    rondo__buffer_init(&session->kept, &session->allocator, sizeof(rondo__specialisation *), UINT32_MAX);
     rondo_status status = session_build(session);
     if (status) {
         rondo_session_release(session);
@@ -98,19 +104,19 @@ void rondo_session_release(rondo_session *session) {
         session_graph_destroy(session, *RONDO__BUFFER_AT(&session->graphs, rondo__session_graph *, i));
     }
     rondo__buffer_deinit(&session->graphs);
+    for (size_t i = 0; i < session->kept.count; i++) {
+        rondo__specialisation_destroy(session, *RONDO__BUFFER_AT(&session->kept, rondo__specialisation *, i));
+    }
+    rondo__buffer_deinit(&session->kept);
     rondo_stream_release(session->stream);
+    rondo__mutex_deinit(&session->mutex);
     rondo__free(&allocator, session, sizeof *session);
     rondo_device_release(device);
 }
 
-rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id, rondo_ir_graph *graph) {
+/* Takes over a reference to `graph` where it succeeds. */
+static rondo_status session_add(rondo_session *session, uint32_t id, rondo_ir_graph *graph) {
     void *memory = NULL;
-    if (!session || !graph) {
-        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_add_graph: session or graph is null");
-    }
-    if (session_find(session, id, NULL)) {
-        return RONDO__FAIL(ALREADY_EXISTS, INPUT, "the session has a graph %u, which stays: remove it first", id);
-    }
     RONDO__TRY(rondo__buffer_reserve(&session->graphs, session->graphs.count + 1));
     RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__session_graph), &memory));
     rondo__session_graph *added = memory;
@@ -119,29 +125,69 @@ rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id, rondo_
     added->info = (rondo_session_info)RONDO_SESSION_INFO_INIT;
     rondo__buffer_init(&added->specialisations, &session->allocator, sizeof(rondo__specialisation *), UINT32_MAX);
     RONDO__IGNORE(rondo__buffer_append(&session->graphs, &added, 1)); /* room was made above */
-    rondo_ir_graph_retain(graph);
     return RONDO_OK;
+}
+
+static rondo_status session_is_new(const rondo_session *session, uint32_t id) {
+    if (!session_find(session, id, NULL)) return RONDO_OK;
+    return RONDO__FAIL(ALREADY_EXISTS, INPUT, "the session has a graph %u, which stays: remove it first", id);
+}
+
+rondo_status rondo_session_add_graph(rondo_session *session, uint32_t id, rondo_ir_graph *graph) {
+    if (!session || !graph) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_add_graph: session or graph is null");
+    }
+    rondo__mutex_lock(&session->mutex);
+    rondo_status status = session_is_new(session, id);
+    if (!status) status = session_add(session, id, graph);
+    if (!status) rondo_ir_graph_retain(graph);
+    rondo__mutex_unlock(&session->mutex);
+    return status;
+}
+
+rondo_status rondo_session_add_graph_copy(rondo_session *session, uint32_t id, const rondo_ir_graph *graph) {
+    rondo_ir_graph *copy = NULL;
+    if (!session || !graph) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_add_graph_copy: session or graph is null");
+    }
+    rondo__mutex_lock(&session->mutex);
+    rondo_status status = session_is_new(session, id);
+    if (!status) status = rondo__ir_clone(graph, false, &copy);
+    if (!status) status = session_add(session, id, copy);
+    if (status) rondo_ir_graph_release(copy);
+    rondo__mutex_unlock(&session->mutex);
+    return status;
 }
 
 rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id) {
     size_t index = 0;
+    rondo_status status = RONDO_OK;
     if (!session) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_remove_graph: session is null");
+    rondo__mutex_lock(&session->mutex);
     rondo__session_graph *graph = session_find(session, id, &index);
-    if (!graph) return RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u", id);
-    rondo__session_graph **all = session->graphs.data;
-    memmove(all + index, all + index + 1, (session->graphs.count - index - 1) * sizeof *all);
-    session->graphs.count--;
-    session_graph_destroy(session, graph);
-    return RONDO_OK;
+    if (graph) {
+        rondo__session_graph **all = session->graphs.data;
+        memmove(all + index, all + index + 1, (session->graphs.count - index - 1) * sizeof *all);
+        session->graphs.count--;
+        session_graph_destroy(session, graph);
+    } else {
+        status = RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u", id);
+    }
+    rondo__mutex_unlock(&session->mutex);
+    return status;
 }
 
 rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_session_info *out_info) {
     rondo__session_graph *graph = NULL;
     if (!session) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_get_info: session is null");
     RONDO__TRY(rondo__sized_check(RONDO_LAYER_NONE, "rondo_session_info", out_info));
-    RONDO__TRY(rondo__session_find(session, id, &graph));
-    rondo_session_info info = graph->info;
-    info.specialisations = (uint32_t)graph->specialisations.count;
-    rondo__sized_write(&info, sizeof info, out_info);
-    return RONDO_OK;
+    rondo__mutex_lock(&session->mutex);
+    rondo_status status = rondo__session_find(session, id, &graph);
+    if (!status) {
+        rondo_session_info info = graph->info;
+        info.specialisations = (uint32_t)graph->specialisations.count;
+        rondo__sized_write(&info, sizeof info, out_info);
+    }
+    rondo__mutex_unlock(&session->mutex);
+    return status;
 }

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/thread.h"
 #include "device/device.h"
+#include "exec/exec.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
 
@@ -20,13 +21,22 @@ typedef struct rondo__session_port {
     void *host;   /* of an output that the caller has no memory for; made when first asked for */
 } rondo__session_port;
 
+/* A context for runs on memory of the caller's. */
+typedef struct rondo__session_lane {
+    rondo_context *context;
+    uint64_t stream; /* id of the one that its last run went to */
+    uint64_t used;
+    bool captured; /* a capture of the caller's has its addresses: it is never bound again */
+} rondo__session_lane;
+
 /* A plan for some sizes and values, ready to run. */
 typedef struct rondo__specialisation {
     rondo_plan *plan;
     rondo_executable *executable;
-    rondo_context *context;
+    rondo_context *context;     /* of runs on host tensors; this and what follows is made by the first of them */
     rondo_graph *graph;         /* null until it was captured */
     rondo__session_port *ports; /* inputs, then outputs */
+    rondo__buffer lanes;        /* rondo__session_lane: runs on streams of the caller's */
     uint64_t runs;
     uint64_t used; /* the session's clock at the last run */
 } rondo__specialisation;
@@ -41,16 +51,19 @@ typedef struct rondo__session_graph {
 struct rondo_session {
     rondo__ref_count references;
     rondo_allocator allocator;
+    rondo__mutex mutex;   /* held by each call from its beginning to its end */
     rondo_device *device; /* retained */
     rondo_stream *stream; /* of its own: the default one may refuse captures */
     rondo_session_options options;
     rondo__kernel_set folder;
     char target[256];     /* the device's catalogues, best first */
     rondo__buffer graphs; /* rondo__session_graph * */
+    rondo__buffer kept; /* rondo__specialisation *: of no graph any more, but a capture of the caller's mentions them */
+    size_t kept_max;    /* captures so far: kept has room for that many */
     uint64_t clock;
 };
 
-/* NOT_FOUND. */
+/* All of these want the mutex held. NOT_FOUND. */
 rondo_status rondo__session_find(const rondo_session *session, uint32_t id, rondo__session_graph **out_graph);
 
 /* Host data of an input as compact bytes: the view's own, or a copy in `owned` of `bytes` bytes. */
@@ -64,13 +77,34 @@ rondo_status rondo__session_compact(const rondo_session *session, const rondo_te
 void rondo__session_compact_free(const rondo_session *session, rondo__session_tensor *tensor);
 bool rondo__session_is_compact(const rondo_tensor_view *view);
 
-/* Compiles for these inputs and prepares all that a run needs. Counts into the graph's info. */
+/* Compiles for these inputs and loads the weights. Counts into the graph's info. A tensor without data that has bytes is
+ * one whose value nobody knows. */
 rondo_status rondo__specialisation_create(rondo_session *session, rondo__session_graph *graph,
                                           const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                           rondo__specialisation **out);
+/* Context and device memory for runs on host tensors, once. */
+rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specialisation *specialisation);
+/* Waits for its runs in flight. */
 void rondo__specialisation_destroy(rondo_session *session, rondo__specialisation *specialisation);
+/* Takes it from its graph: destroyed, or kept for the captures that mention it. */
+void rondo__specialisation_retire(rondo_session *session, rondo__specialisation *specialisation);
 /* Whether it was made for these sizes and guarded values. */
 bool rondo__specialisation_fits(const rondo__specialisation *specialisation, const rondo_tensor_view *inputs,
                                 const rondo__session_tensor *tensors);
+
+/* ---- run.c, for every way to run */
+
+/* Counts, dtypes, ranks and fixed sizes. */
+rondo_status rondo__session_check_inputs(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                         uint32_t input_count, uint32_t output_count);
+/* With data, an output must be of the port's type and shape, and compact. */
+rondo_status rondo__session_check_output(const rondo__plan_port *port, const rondo_tensor_view *view);
+/* The one that fits, or null. */
+rondo__specialisation *rondo__session_fitting(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                              const rondo__session_tensor *tensors);
+/* The one that fits, or a new one, for which the oldest may have to go. */
+rondo_status rondo__session_specialise(rondo_session *session, rondo__session_graph *graph,
+                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                       rondo__specialisation **out);
 
 #endif

@@ -78,7 +78,7 @@ static rondo_status specialisation_bind(specialisation_bindings *b, const rondo_
             rondo_dim_binding dim = {.input = data->name, .size = inputs[i].shape[axis], .axis = axis};
             RONDO__TRY(rondo__buffer_append(&b->dims, &dim, 1));
         }
-        if (tensors[i].bytes > RONDO__SESSION_VALUE_MAX) continue;
+        if (tensors[i].bytes > RONDO__SESSION_VALUE_MAX || (tensors[i].bytes && !tensors[i].data)) continue;
         rondo_tensor_view view = inputs[i];
         view.data = (void *)(uintptr_t)tensors[i].data;
         view.strides = NULL;
@@ -122,7 +122,12 @@ static const rondo__plan_port *specialisation_port(const rondo__specialisation *
     return index < plan->input_count ? &plan->inputs[index] : &plan->outputs[index - plan->input_count];
 }
 
-static rondo_status specialisation_take_memory(rondo_session *session, rondo__specialisation *s) {
+static const rondo__exec_memory *specialisation_memory(const rondo__specialisation *s) {
+    return &s->executable->memory;
+}
+
+static rondo_status specialisation_take_memory(rondo_session *session, rondo__specialisation *s,
+                                               rondo_context *context) {
     uint32_t count = s->plan->input_count + s->plan->output_count;
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(rondo__session_port), &memory));
@@ -130,25 +135,44 @@ static rondo_status specialisation_take_memory(rondo_session *session, rondo__sp
     for (uint32_t i = 0; i < count; i++) {
         const rondo__plan_port *port = specialisation_port(s, i);
         bool input = i < s->plan->input_count;
+        uint64_t address = 0;
         if (input && port->buffer == RONDO__PLAN_NONE) continue;
-        RONDO__TRY_NOTE(rondo_memory_allocate(session->device, port->bytes > 0 ? port->bytes : 1, &s->ports[i].device),
+        RONDO__TRY_NOTE(rondo__exec_allocate(specialisation_memory(s), port->bytes > 0 ? port->bytes : 1, &address),
                         "for %s '%s'", input ? "input" : "output", port->name);
+        s->ports[i].device = (void *)(uintptr_t)address;
         if (input) {
-            RONDO__TRY(rondo_context_bind_input(s->context, i, s->ports[i].device));
+            RONDO__TRY(rondo_context_bind_input(context, i, s->ports[i].device));
         } else {
-            RONDO__TRY(rondo_context_bind_output(s->context, i - s->plan->input_count, s->ports[i].device));
+            RONDO__TRY(rondo_context_bind_output(context, i - s->plan->input_count, s->ports[i].device));
         }
     }
     return RONDO_OK;
 }
 
-static rondo_status specialisation_build(rondo_session *session, const rondo_ir_graph *graph,
-                                         const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
-                                         rondo__specialisation *s) {
-    RONDO__TRY(specialisation_compile(session, graph, inputs, tensors, &s->plan));
-    RONDO__TRY(rondo_executable_create(session->device, s->plan, &s->executable));
-    RONDO__TRY(rondo_context_create(s->executable, &s->context));
-    return specialisation_take_memory(session, s);
+static void specialisation_free_ports(rondo_session *session, rondo__specialisation *s) {
+    if (!s->ports) return;
+    uint32_t count = s->plan->input_count + s->plan->output_count;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t bytes = (size_t)specialisation_port(s, i)->bytes;
+        rondo__exec_free(specialisation_memory(s), (uint64_t)(uintptr_t)s->ports[i].device, bytes > 0 ? bytes : 1);
+        rondo__free_aligned(&session->allocator, s->ports[i].host, bytes, 64);
+    }
+    rondo__free(&session->allocator, s->ports, count * sizeof(rondo__session_port));
+    s->ports = NULL;
+}
+
+rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specialisation *s) {
+    rondo_context *context = NULL;
+    if (s->context) return RONDO_OK;
+    RONDO__TRY(rondo_context_create(s->executable, &context));
+    rondo_status status = specialisation_take_memory(session, s, context);
+    if (status) {
+        rondo_context_release(context);
+        specialisation_free_ports(session, s);
+        return status;
+    }
+    s->context = context;
+    return RONDO_OK;
 }
 
 rondo_status rondo__specialisation_create(rondo_session *session, rondo__session_graph *graph,
@@ -157,14 +181,17 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     void *memory = NULL;
     uint64_t begin = rondo__now_ns();
     RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__specialisation), &memory));
-    rondo_status status = specialisation_build(session, graph->graph, inputs, tensors, memory);
+    rondo__specialisation *s = memory;
+    rondo__buffer_init(&s->lanes, &session->allocator, sizeof(rondo__session_lane), UINT32_MAX);
+    rondo_status status = specialisation_compile(session, graph->graph, inputs, tensors, &s->plan);
+    if (!status) status = rondo__executable_create(session->device, s->plan, &session->options.memory, &s->executable);
     if (status) {
-        rondo__specialisation_destroy(session, memory);
+        rondo__specialisation_destroy(session, s);
         return status;
     }
     graph->info.compiles++;
     graph->info.compile_ns += rondo__now_ns() - begin;
-    *out = memory;
+    *out = s;
     return RONDO_OK;
 }
 
@@ -172,18 +199,23 @@ void rondo__specialisation_destroy(rondo_session *session, rondo__specialisation
     if (!s) return;
     rondo_graph_release(s->graph);
     rondo_context_release(s->context);
-    if (s->ports) {
-        uint32_t count = s->plan->input_count + s->plan->output_count;
-        for (uint32_t i = 0; i < count; i++) {
-            size_t bytes = (size_t)specialisation_port(s, i)->bytes;
-            if (s->ports[i].device) RONDO__IGNORE(rondo_memory_free(session->device, s->ports[i].device));
-            rondo__free_aligned(&session->allocator, s->ports[i].host, bytes, 64);
-        }
-        rondo__free(&session->allocator, s->ports, count * sizeof(rondo__session_port));
+    for (size_t i = 0; i < s->lanes.count; i++) {
+        rondo_context_release(RONDO__BUFFER_AT(&s->lanes, rondo__session_lane, i)->context);
     }
+    rondo__buffer_deinit(&s->lanes);
+    specialisation_free_ports(session, s);
     rondo_executable_release(s->executable);
     rondo_plan_release(s->plan);
     rondo__free(&session->allocator, s, sizeof *s);
+}
+
+void rondo__specialisation_retire(rondo_session *session, rondo__specialisation *s) {
+    bool captured = false;
+    for (size_t i = 0; i < s->lanes.count; i++) {
+        captured = captured || RONDO__BUFFER_AT(&s->lanes, rondo__session_lane, i)->captured;
+    }
+    if (captured) RONDO__IGNORE(rondo__buffer_append(&session->kept, &s, 1)); /* room was made at the capture */
+    else rondo__specialisation_destroy(session, s);
 }
 
 bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tensor_view *inputs,
@@ -198,6 +230,7 @@ bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tens
     for (uint32_t i = 0; i < s->plan->guard_count; i++) {
         const rondo__plan_guard *guard = &s->plan->guards[i];
         if (!guard->has_value || guard->bytes == 0) continue;
+        if (!tensors[guard->input].data) return false; /* nobody vouches for it */
         if (memcmp(guard->value, tensors[guard->input].data, (size_t)guard->bytes) != 0) return false;
     }
     return true;
