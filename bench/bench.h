@@ -67,6 +67,7 @@ typedef struct bench_setup {
 } bench_setup;
 void bench_replay(const bench_setup *setup, bench_report *report);
 void bench_capture(const bench_setup *setup, bench_report *report);
+void bench_compile(const bench_setup *setup, bench_report *report);
 void bench_memory(const bench_setup *setup, bench_report *report);
 void bench_trees(const bench_setup *setup, bench_report *report);
 void bench_models(const bench_setup *setup, bench_report *report);

@@ -119,6 +119,7 @@ int main(int argc, char **argv) {
     printf("%-28s %12s %-8s %8s %8s %-6s %s\n", "row", "value", "unit", "ratio", "bar", "", "note");
     bench_replay(&setup, &report);
     bench_capture(&setup, &report);
+    bench_compile(&setup, &report);
     bench_memory(&setup, &report);
     bench_trees(&setup, &report);
     bench_models(&setup, &report);

@@ -112,6 +112,7 @@ static void print_result(const cli_model *model, const bench_result *result, boo
     cJSON_AddNumberToObject(root, "host_us", host);
     cJSON_AddNumberToObject(root, "copy_us", (double)model->copy_ns / 1e3);
     cJSON_AddNumberToObject(root, "arena_bytes", (double)result->plan.arena_bytes);
+    cJSON_AddNumberToObject(root, "arena_lower_bound", (double)result->plan.arena_lower_bound);
     cJSON_AddNumberToObject(root, "weight_bytes", (double)result->plan.weight_bytes);
     char *text = cJSON_Print(root);
     puts(text ? text : "{}");

@@ -32,13 +32,16 @@ static int report(const cli_options *options, const cli_model *model) {
     if (!status) status = rondo_plan_get_info(plan, &info);
     if (!status) status = rondo_plan_get_file_info(plan, &file);
     if (!status && options->json)
-        printf("{\"nodes\": %u, \"calls\": %u, \"arena_bytes\": %llu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
-               "\"load_us\": %.1f, \"compile_us\": %.1f}\n",
-               info.nodes_in, info.calls, (unsigned long long)info.arena_bytes, (unsigned long long)info.weight_bytes,
-               (unsigned long long)file.file_bytes, (double)model->load_ns / 1e3, (double)model->compile_ns / 1e3);
+        printf(
+            "{\"nodes\": %u, \"calls\": %u, \"arena_bytes\": %llu, \"arena_lower_bound\": %llu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
+            "\"load_us\": %.1f, \"compile_us\": %.1f}\n",
+            info.nodes_in, info.calls, (unsigned long long)info.arena_bytes, (unsigned long long)info.arena_lower_bound,
+            (unsigned long long)info.weight_bytes, (unsigned long long)file.file_bytes, (double)model->load_ns / 1e3,
+            (double)model->compile_ns / 1e3);
     if (!status && !options->json)
-        printf("%s: %u nodes -> %u calls; arena %llu bytes, weights %llu bytes, file %llu bytes\n", options->output,
-               info.nodes_in, info.calls, (unsigned long long)info.arena_bytes, (unsigned long long)info.weight_bytes,
+        printf("%s: %u nodes -> %u calls; arena %llu bytes (at least %llu), weights %llu bytes, file %llu bytes\n",
+               options->output, info.nodes_in, info.calls, (unsigned long long)info.arena_bytes,
+               (unsigned long long)info.arena_lower_bound, (unsigned long long)info.weight_bytes,
                (unsigned long long)file.file_bytes);
     for (uint32_t i = 0; !status && options->report && !options->json && rondo_plan_remark(plan, i); ++i)
         printf("  %s\n", rondo_plan_remark(plan, i));

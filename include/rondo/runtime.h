@@ -478,11 +478,12 @@ typedef struct rondo_plan_info {
     uint32_t nodes_in; /* of the model, subgraphs included */
     uint32_t calls;    /* steps */
     uint32_t inputs, outputs;
-    uint64_t arena_bytes;  /* temporaries */
-    uint64_t weight_bytes; /* constants as the plan holds them */
+    uint64_t arena_bytes;       /* temporaries */
+    uint64_t weight_bytes;      /* constants as the plan holds them */
+    uint64_t arena_lower_bound; /* the most bytes alive at one step: no arena is smaller */
 } rondo_plan_info;
 #define RONDO_PLAN_INFO_INIT \
-    { sizeof(rondo_plan_info), 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_plan_info), 0, 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_info);
 /* OUT_OF_RANGE. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_plan_input(const rondo_plan *plan, uint32_t index,

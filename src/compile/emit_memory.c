@@ -98,7 +98,8 @@ rondo_status rondo__emit_memory(rondo__emit *e) {
     RONDO__TRY(rondo__arena_allocate_array(&state->arena, e->graph->values.count, sizeof(uint32_t), &memory));
     uint32_t *number = memory;
     size_t count = emit_memory_intervals(e, intervals, number);
-    RONDO__TRY(rondo__plan_memory(&state->allocator, intervals, count, &total, &e->arena_bound));
+    RONDO__TRY(rondo__plan_memory(&state->allocator, intervals, count, state->options.level == RONDO_COMPILE_O3, &total,
+                                  &e->arena_bound));
     e->arena_bytes = total;
     if (!reuse) {
         e->arena_bytes = 0;

@@ -4,8 +4,10 @@
 #include "compile/plan_memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "compile/plan_memory_gaps.h"
 
 /* Largest first looks at everything placed so far: beyond this it costs more than it saves. */
 #define LAYOUT_LARGEST_FIRST_MAX 4096u
@@ -17,15 +19,12 @@ typedef struct layout_order {
     uint32_t index;
 } layout_order;
 
-typedef struct layout_range {
-    uint64_t begin, end;
-} layout_range;
-
 typedef struct layout_plan {
     layout_order *order;
     size_t count;
-    layout_range *ranges; /* of the placed neighbours, sorted */
-    uint32_t *active;     /* places in order, in time order */
+    uint32_t *numbers; /* places in order: by offset while the largest come first, by their end in time order */
+    uint32_t *blocks;  /* in time order: the range of each */
+    rondo__layout_gaps gaps;
 } layout_plan;
 
 static int layout_by_time(const void *a, const void *b) {
@@ -43,23 +42,18 @@ static int layout_by_size(const void *a, const void *b) {
     return layout_by_time(a, b);
 }
 
-static int layout_by_begin(const void *a, const void *b) {
-    const layout_range *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin ? 1 : 0;
-}
+/* The tightest gap that holds `bytes` between ranges that begin ever later, else the end. */
+typedef struct layout_fit {
+    uint64_t bytes, end, best, best_gap;
+} layout_fit;
 
-/* The tightest gap that holds `bytes`, else the end. */
-static uint64_t layout_fit(layout_range *ranges, size_t count, uint64_t bytes) {
-    uint64_t end = 0, best = 0, best_gap = UINT64_MAX;
-    if (count > 0) qsort(ranges, count, sizeof *ranges, layout_by_begin);
-    for (size_t i = 0; i < count; i++) {
-        if (ranges[i].begin > end && ranges[i].begin - end >= bytes && ranges[i].begin - end < best_gap) {
-            best = end;
-            best_gap = ranges[i].begin - end;
-        }
-        if (ranges[i].end > end) end = ranges[i].end;
+static void layout_fit_add(layout_fit *fit, const layout_order *range) {
+    if (range->offset > fit->end && range->offset - fit->end >= fit->bytes &&
+        range->offset - fit->end < fit->best_gap) {
+        fit->best = fit->end;
+        fit->best_gap = range->offset - fit->end;
     }
-    return best_gap != UINT64_MAX ? best : end;
+    if (range->offset + range->bytes > fit->end) fit->end = range->offset + range->bytes;
 }
 
 static uint64_t layout_largest_first(layout_plan *p) {
@@ -67,40 +61,57 @@ static uint64_t layout_largest_first(layout_plan *p) {
     qsort(p->order, p->count, sizeof *p->order, layout_by_size);
     for (size_t i = 0; i < p->count; i++) {
         layout_order *now = &p->order[i];
-        size_t near = 0;
+        layout_fit fit = {now->bytes, 0, 0, UINT64_MAX};
         for (size_t k = 0; k < i; k++) {
-            const layout_order *other = &p->order[k];
-            if (other->first > now->last || other->last < now->first) continue;
-            p->ranges[near++] = (layout_range){other->offset, other->offset + other->bytes};
+            const layout_order *other = &p->order[p->numbers[k]];
+            if (other->first <= now->last && now->first <= other->last) layout_fit_add(&fit, other);
         }
-        now->offset = layout_fit(p->ranges, near, now->bytes);
+        now->offset = fit.best_gap != UINT64_MAX ? fit.best : fit.end;
         if (now->offset + now->bytes > total) total = now->offset + now->bytes;
+        size_t at = i;
+        while (at > 0 && p->order[p->numbers[at - 1]].offset > now->offset) at--;
+        memmove(&p->numbers[at + 1], &p->numbers[at], (i - at) * sizeof *p->numbers);
+        p->numbers[at] = (uint32_t)i;
     }
     return total;
 }
 
+/* The places in order by the step of their end: merged, as qsort knows no context. */
+static void layout_by_end(const layout_order *order, uint32_t *numbers, uint32_t *spare, size_t count) {
+    for (size_t i = 0; i < count; i++) numbers[i] = (uint32_t)i;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t begin = 0; begin < count; begin += 2 * width) {
+            size_t middle = begin + width < count ? begin + width : count;
+            size_t end = begin + 2 * width < count ? begin + 2 * width : count;
+            for (size_t a = begin, b = middle, to = begin; to < end; to++) {
+                bool left = b == end || (a < middle && order[numbers[a]].last <= order[numbers[b]].last);
+                spare[to] = left ? numbers[a++] : numbers[b++];
+            }
+        }
+        memcpy(numbers, spare, count * sizeof *numbers);
+    }
+}
+
 static uint64_t layout_in_time(layout_plan *p, uint64_t *out_bound) {
     uint64_t total = 0, alive = 0, bound = 0;
-    size_t active = 0;
+    size_t ended = 0;
     qsort(p->order, p->count, sizeof *p->order, layout_by_time);
+    layout_by_end(p->order, p->numbers, p->blocks, p->count);
     for (size_t i = 0; i < p->count; i++) {
         layout_order *now = &p->order[i];
-        size_t kept = 0;
-        for (size_t k = 0; k < active; k++) {
-            const layout_order *other = &p->order[p->active[k]];
-            if (other->last < now->first) {
-                alive -= other->bytes;
-                continue;
-            }
-            p->ranges[kept] = (layout_range){other->offset, other->offset + other->bytes};
-            p->active[kept++] = p->active[k];
+        while (p->order[p->numbers[ended]].last < now->first) {
+            const layout_order *other = &p->order[p->numbers[ended]];
+            alive -= other->bytes;
+            if (other->bytes > 0) rondo__layout_gaps_give(&p->gaps, p->blocks[p->numbers[ended]]);
+            ended++;
         }
-        now->offset = layout_fit(p->ranges, kept, now->bytes);
+        now->offset = 0;
+        if (now->bytes == 0) continue;
+        p->blocks[i] = rondo__layout_gaps_take(&p->gaps, now->bytes);
+        now->offset = p->gaps.blocks[p->blocks[i]].begin;
         if (now->offset + now->bytes > total) total = now->offset + now->bytes;
         alive += now->bytes;
         if (alive > bound) bound = alive;
-        p->active[kept++] = (uint32_t)i;
-        active = kept;
     }
     *out_bound = bound;
     return total;
@@ -124,33 +135,36 @@ static void layout_keep(const layout_plan *p, rondo__layout_interval *intervals)
     for (size_t i = 0; i < p->count; i++) intervals[p->order[i].index].offset = p->order[i].offset;
 }
 
+static void layout_plan_memory(layout_plan *p, rondo__layout_interval *intervals, bool thorough, uint64_t *out_total,
+                               uint64_t *out_bound) {
+    *out_total = layout_in_time(p, out_bound);
+    layout_keep(p, intervals);
+    if (*out_total == *out_bound || (p->count > LAYOUT_LARGEST_FIRST_MAX && !thorough)) return;
+    uint64_t other = layout_largest_first(p);
+    if (other >= *out_total) return;
+    *out_total = other;
+    layout_keep(p, intervals);
+}
+
 rondo_status rondo__plan_memory(const rondo_allocator *allocator, rondo__layout_interval *intervals, size_t count,
-                                uint64_t *out_total, uint64_t *out_bound) {
+                                bool thorough, uint64_t *out_total, uint64_t *out_bound) {
     layout_plan p = {.count = count};
-    void *order = NULL, *ranges = NULL, *active = NULL;
+    void *order = NULL, *numbers = NULL, *blocks = NULL;
     *out_total = *out_bound = 0;
     if (count == 0) return RONDO_OK;
-    if (count >= UINT32_MAX) return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "%zu temporaries are too many", count);
-    rondo_status status = rondo__allocate_array(allocator, count, sizeof(layout_order), &order);
-    if (!status) status = rondo__allocate_array(allocator, count, sizeof(layout_range), &ranges);
-    if (!status) status = rondo__allocate_array(allocator, count, sizeof(uint32_t), &active);
+    if (count >= UINT32_MAX / 2u) return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "%zu temporaries are too many", count);
+    rondo_status status = rondo__layout_gaps_init(&p.gaps, allocator, count);
+    if (!status) status = rondo__allocate_array(allocator, count, sizeof(layout_order), &order);
+    if (!status) status = rondo__allocate_array(allocator, count, sizeof(uint32_t), &numbers);
+    if (!status) status = rondo__allocate_array(allocator, count, sizeof(uint32_t), &blocks);
     p.order = order;
-    p.ranges = ranges;
-    p.active = active;
+    p.numbers = numbers;
+    p.blocks = blocks;
     if (!status) status = layout_prepare(&p, intervals);
-    if (!status) {
-        *out_total = layout_in_time(&p, out_bound);
-        layout_keep(&p, intervals);
-        if (*out_total > *out_bound && count <= LAYOUT_LARGEST_FIRST_MAX) {
-            uint64_t other = layout_largest_first(&p);
-            if (other < *out_total) {
-                *out_total = other;
-                layout_keep(&p, intervals);
-            }
-        }
-    }
-    rondo__free(allocator, active, count * sizeof(uint32_t));
-    rondo__free(allocator, ranges, count * sizeof(layout_range));
+    if (!status) layout_plan_memory(&p, intervals, thorough, out_total, out_bound);
+    rondo__free(allocator, blocks, count * sizeof(uint32_t));
+    rondo__free(allocator, numbers, count * sizeof(uint32_t));
     rondo__free(allocator, order, count * sizeof(layout_order));
+    rondo__layout_gaps_deinit(&p.gaps, allocator);
     return status;
 }

@@ -15,9 +15,10 @@ typedef struct rondo__layout_interval {
 } rondo__layout_interval;
 
 /* Intervals that share a step get distinct ranges. Two ways are tried, largest first and in order of time, each into
- * the tightest gap; the smaller result is kept. *out_bound is the most that is alive at one step: no plan is smaller.
+ * the tightest gap; the smaller result is kept. In order of time costs count * log count; largest first looks at every
+ * pair, so it is tried for small counts only, unless `thorough`. *out_bound is the most that is alive at one step: no plan is smaller.
  * OUT_OF_RANGE when the sum overflows. */
 RONDO_MUST_USE rondo_status rondo__plan_memory(const rondo_allocator *allocator, rondo__layout_interval *intervals,
-                                               size_t count, uint64_t *out_total, uint64_t *out_bound);
+                                               size_t count, bool thorough, uint64_t *out_total, uint64_t *out_bound);
 
 #endif

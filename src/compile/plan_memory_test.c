@@ -54,7 +54,7 @@ static void test_random(rondo_test *t) {
     for (uint32_t round = 0; round < 3000; round++) {
         uint64_t total = 0, bound = 0;
         size_t count = make(t, v, round % 3 == 0 ? 3 : round % 3 == 1 ? 10 : STEPS);
-        T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, count, &total, &bound));
+        T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, count, round % 2, &total, &bound));
         check(t, v, count, total, bound);
         if (bound > 0) {
             waste += (double)total / (double)bound;
@@ -69,7 +69,7 @@ static void test_chain(rondo_test *t) {
     rondo__layout_interval v[10];
     uint64_t total = 0, bound = 0;
     for (uint32_t i = 0; i < 10; i++) v[i] = (rondo__layout_interval){1000, i, i + 1, 0};
-    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, 10, &total, &bound));
+    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, 10, false, &total, &bound));
     T_EQ(t, total, 2048);
     T_EQ(t, bound, 2048);
     check(t, v, 10, total, bound);
@@ -79,7 +79,7 @@ static void test_chain(rondo_test *t) {
 static void test_orders_are_compared(rondo_test *t) {
     rondo__layout_interval v[] = {{64, 0, 1, 0}, {64, 0, 3, 0}, {128, 2, 4, 0}, {64, 4, 5, 0}};
     uint64_t total = 0, bound = 0;
-    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, 4, &total, &bound));
+    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, 4, false, &total, &bound));
     T_EQ(t, bound, 192);
     T_EQ(t, total, 192);
 }
@@ -89,19 +89,19 @@ static void test_many(rondo_test *t) {
     static rondo__layout_interval v[COUNT];
     uint64_t total = 0, bound = 0;
     for (uint32_t i = 0; i < COUNT; i++) v[i] = (rondo__layout_interval){64 + i % 7 * 64, i, i + 2, 0};
-    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, COUNT, &total, &bound));
+    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), v, COUNT, false, &total, &bound));
     T_TRUE(t, total >= bound && total <= 2 * bound);
 }
 
 static void test_overflow(rondo_test *t) {
     rondo__layout_interval v[] = {{UINT64_MAX - 100, 0, 1, 0}, {200, 1, 2, 0}};
     uint64_t total = 0, bound = 0;
-    T_FAILS(t, rondo__plan_memory(rondo_test_allocator(t), v, 2, &total, &bound), OUT_OF_RANGE, "temporaries");
+    T_FAILS(t, rondo__plan_memory(rondo_test_allocator(t), v, 2, false, &total, &bound), OUT_OF_RANGE, "temporaries");
 }
 
 static void test_nothing(rondo_test *t) {
     uint64_t total = 1, bound = 1;
-    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), NULL, 0, &total, &bound));
+    T_OK(t, rondo__plan_memory(rondo_test_allocator(t), NULL, 0, false, &total, &bound));
     T_EQ(t, total, 0);
     T_EQ(t, bound, 0);
 }

@@ -53,6 +53,7 @@ rondo_status rondo_plan_get_info(const rondo_plan *plan, rondo_plan_info *out_in
     info.inputs = plan->input_count;
     info.outputs = plan->output_count;
     info.arena_bytes = plan->arena_bytes;
+    info.arena_lower_bound = plan->arena_lower_bound;
     info.weight_bytes = plan->constant_bytes;
     rondo__sized_write(&info, sizeof info, out_info);
     return RONDO_OK;

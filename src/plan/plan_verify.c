@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "plan/plan.h"
+#include "plan/plan_ranges.h"
 
 /* One write to a buffer, by which step. Sorted by buffer and offset, so that a read finds what covers it. */
 typedef struct plan_write {
@@ -384,6 +385,21 @@ static const char *plan_life_name(const plan_check *c, const plan_life *life) {
                                             : c->plan->buffers[life->buffer].name;
 }
 
+/* Lives come in the order in which they begin: whoever has one of the bytes for longest is the only one who can be in
+ * the way, as the others were held to the same before. */
+static rondo_status plan_check_life(const plan_check *c, rondo__plan_ranges *ranges, uint32_t index) {
+    const plan_life *now = &c->lives[index];
+    uint32_t holder = rondo__plan_ranges_longest(ranges, now->offset, now->end);
+    const plan_life *other = holder != RONDO__PLAN_NOBODY ? &c->lives[holder] : NULL;
+    if (other && other->last >= now->first && plan_in_place(c, now, other)) return RONDO_OK;
+    if (other && other->last >= now->first && !plan_in_place(c, other, now)) {
+        return PLAN_WRONG(c, "'%s' and '%s' live at the same time at the same place", plan_life_name(c, other),
+                          plan_life_name(c, now));
+    }
+    rondo__plan_ranges_hold(ranges, index, now->offset, now->end);
+    return RONDO_OK;
+}
+
 static rondo_status plan_check_lives(plan_check *c) {
     const rondo_plan *p = c->plan;
     for (uint32_t i = 0; i < p->buffer_count; i++) {
@@ -397,26 +413,18 @@ static rondo_status plan_check_lives(plan_check *c) {
         c->lives[c->life_count++] =
             (plan_life){step->scratch_offset, step->scratch_offset + step->scratch_bytes, s, s, RONDO__PLAN_NONE};
     }
-    if (c->life_count > 0) qsort(c->lives, c->life_count, sizeof *c->lives, plan_compare_lives);
-    /* The lives that still go on are kept at the front of the array, which has been read by then. */
-    size_t active = 0;
-    for (size_t i = 0; i < c->life_count; i++) {
-        plan_life now = c->lives[i];
-        size_t kept = 0;
-        for (size_t k = 0; k < active; k++) {
-            plan_life other = c->lives[k];
-            if (other.last < now.first) continue;
-            if (other.offset < now.end && now.offset < other.end && !plan_in_place(c, &other, &now) &&
-                !plan_in_place(c, &now, &other)) {
-                return PLAN_WRONG(c, "'%s' and '%s' live at the same time at the same place", plan_life_name(c, &other),
-                                  plan_life_name(c, &now));
-            }
-            c->lives[kept++] = other;
-        }
-        c->lives[kept++] = now;
-        active = kept;
+    if (c->life_count == 0) return RONDO_OK;
+    qsort(c->lives, c->life_count, sizeof *c->lives, plan_compare_lives);
+    rondo__plan_ranges ranges;
+    rondo_status status = rondo__plan_ranges_init(&ranges, &p->allocator, c->life_count);
+    for (uint32_t i = 0; !status && i < c->life_count; i++) {
+        const plan_life *life = &c->lives[i];
+        rondo__plan_ranges_cut(&ranges, i, life->offset, life->end, life->last);
     }
-    return RONDO_OK;
+    if (!status) status = rondo__plan_ranges_ready(&ranges);
+    for (uint32_t i = 0; !status && i < c->life_count; i++) status = plan_check_life(c, &ranges, i);
+    rondo__plan_ranges_deinit(&ranges);
+    return status;
 }
 
 static rondo_status plan_check_all(plan_check *c, uint8_t *recorded) {

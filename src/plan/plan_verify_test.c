@@ -54,6 +54,11 @@ static void no_operands(plan_fixture *f) { f->steps[0].inputs = NULL; }
 static void too_many(plan_fixture *f) { f->steps[0].input_count = 63; }
 static void too_many_outputs(plan_fixture *f) { f->steps[0].output_count = UINT32_MAX; }
 static void scratch_outside(plan_fixture *f) { f->steps[1].scratch_bytes = 65; }
+/* In the last step of what has these bytes, which no step turns into scratch. */
+static void scratch_overlaps_the_end(plan_fixture *f) {
+    f->buffers[PT_T1].offset = 64;
+    f->steps[1].scratch_offset = 0;
+}
 static void scratch_overlap(plan_fixture *f) { f->steps[1].scratch_offset = 0; }
 static void segment_back(plan_fixture *f) { f->plan->segment_count = 2, f->steps[0].segment = 1; }
 static void lane_unknown(plan_fixture *f) { f->steps[1].lane = 1; }
@@ -114,6 +119,7 @@ static const wrong wrongs[] = {
     {too_many, "operands; a call holds"},
     {too_many_outputs, "outputs; a call holds"},
     {scratch_outside, "scratch outside the arena"},
+    {scratch_overlaps_the_end, "'t0' and 'Neg' live at the same time at the same place"},
     {scratch_overlap, "live at the same time at the same place"},
     {segment_back, "segment"},
     {lane_unknown, "lane 1"},
