@@ -9,7 +9,8 @@
 #include "cli.h"
 
 static const char check_operator_help[] =
-    "usage: rondo check-operator [LIB] NAME [--seed N] [--rounds N] [--input SHAPE]... [--json] [--plugin FILE]\n"
+    "usage: rondo check-operator [LIB] NAME [--seed N] [--rounds N] [--input SHAPE]... [--schema TEXT]\n"
+    "                            [--json] [--plugin FILE]\n"
     "Draws inputs of an operator, those it accepts and those it refuses, and holds schema, meta and implementation to\n"
     "each other. The first disagreement is reported under the contract that is broken, with the inputs that show it, made\n"
     "small. NAME is an operator of the library LIB (\"my.domain::AddCustom\"), or without LIB a built-in one or one of\n"
@@ -18,6 +19,7 @@ static const char check_operator_help[] =
     "  --seed N               another draw (0); the same number draws the same inputs\n"
     "  --rounds N             how many (1000)\n"
     "  --input NAME=TYPE[..]  draw around this one: --input x=float32[8,2048], for operators that accept few\n"
+    "  --schema TEXT          first held against it: \"my::add(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor\"\n"
     "  --json                 for programs\n";
 
 typedef struct example {
@@ -99,12 +101,22 @@ static int check_operator(rondo_instance *instance, const char *name, const cli_
     check.examples = views;
     check.seed = options->seed;
     check.rounds = (uint32_t)options->rounds;
-    rondo_status status = rondo_operator_check(instance, name, &check, &report);
+    rondo_status status = RONDO_OK;
+    if (options->schema) status = rondo_operator_check_schema(instance, name, options->schema);
+    if (!status) status = rondo_operator_check(instance, name, &check, &report);
     if (options->json) return print_json(name, options, &report, status);
     if (!status)
         printf("%s: the contracts agree: %u drawn, %u accepted, %u refused, %u run\n", name, report.drawn,
                report.accepted, report.refused, report.run);
     return cli_report(status);
+}
+
+/* A file that is not there is a bad file, not an absent device. */
+static int load(rondo_instance *instance, const char *path) {
+    rondo_status status = rondo_operator_load(instance, path);
+    bool absent = rondo_status_code(status) == RONDO_CODE_NOT_FOUND;
+    int code = cli_report(status);
+    return absent ? CLI_BAD_DATA : code;
 }
 
 int cli_check_operator(int argc, char **argv) {
@@ -119,7 +131,7 @@ int cli_check_operator(int argc, char **argv) {
     } else if (code == CLI_DONE) {
         bool library = options->file_count == 2;
         code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
-        if (code == CLI_DONE && library) code = cli_report(rondo_operator_load(instance, options->files[0]));
+        if (code == CLI_DONE && library) code = load(instance, options->files[0]);
         if (code == CLI_DONE) code = check_operator(instance, options->files[library ? 1 : 0], options);
     }
     rondo_instance_release(instance);

@@ -35,7 +35,7 @@ typedef struct cli_options {
     uint64_t repeat, threads, seed, rounds;
     double seconds;
     uint64_t timeout_s;
-    const char *output, *target;
+    const char *output, *target, *schema;
     bool report;
     bool quiet; /* no warnings of the library's: rondo check judges by itself */
 } cli_options;
@@ -72,7 +72,7 @@ enum {
     CLI_OPT_SECONDS = 1u << 9,
     CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
     CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O */
-    CLI_OPT_DRAW = 1u << 12     /* --seed --rounds --input */
+    CLI_OPT_DRAW = 1u << 12     /* --seed --rounds --input --schema */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);

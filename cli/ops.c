@@ -32,6 +32,22 @@ static rondo_status describe_operand(cJSON *list, const rondo_operator_operand *
     return RONDO_OK;
 }
 
+static int32_t take_schema(void *user, const char *data, size_t size) {
+    char *text = cli_allocate(size + 1u, 1);
+    memcpy(text, data, size);
+    cJSON_AddStringToObject(user, "schema", text);
+    free(text);
+    return 0;
+}
+
+/* What has no form in that language has none here. */
+static rondo_status describe_schema(rondo_instance *instance, const char *name, cJSON *object) {
+    rondo_status status = rondo_operator_print_schema(instance, name, take_schema, object);
+    if (rondo_status_code(status) != RONDO_CODE_UNSUPPORTED) return status;
+    rondo_status_release(status);
+    return RONDO_OK;
+}
+
 static rondo_status describe(rondo_instance *instance, const rondo_operator_info *info, cJSON *array) {
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToArray(array, object);
@@ -61,6 +77,7 @@ static rondo_status describe(rondo_instance *instance, const rondo_operator_info
         cJSON_AddBoolToObject(item, "required", attribute.required != 0);
         if (attribute.default_text) cJSON_AddStringToObject(item, "default", attribute.default_text);
     }
+    if (!status) status = describe_schema(instance, info->name, object);
     if (status) return status;
     return rondo_operator_catalogues(instance, info->name, visit_catalogue,
                                      cJSON_AddArrayToObject(object, "catalogues"));
@@ -96,6 +113,7 @@ static void print_whole(const cJSON *object) {
         printf("  attribute %s, %s: %s%s%s\n", text_of(item, "name"), required ? "required" : "optional",
                text_of(item, "kind"), *otherwise ? ", else " : "", otherwise);
     }
+    if (*text_of(object, "schema")) printf("  schema    %s\n", text_of(object, "schema"));
     const cJSON *catalogues = cJSON_GetObjectItemCaseSensitive(object, "catalogues");
     printf("  kernels   ");
     print_words(catalogues, ", ");

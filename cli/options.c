@@ -39,6 +39,7 @@ enum {
     OPT_AFTER,
     OPT_SEED,
     OPT_ROUNDS,
+    OPT_SCHEMA,
     OPT_HELP
 };
 
@@ -71,6 +72,7 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"after", required_argument, 0, OPT_AFTER},
                                              {"seed", required_argument, 0, OPT_SEED},
                                              {"rounds", required_argument, 0, OPT_ROUNDS},
+                                             {"schema", required_argument, 0, OPT_SCHEMA},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
@@ -104,6 +106,7 @@ static uint32_t needed_bit(int option) {
     case OPT_LIST_PASSES:
     case OPT_REPORT: return CLI_OPT_COMPILE;
     case OPT_SEED:
+    case OPT_SCHEMA:
     case OPT_ROUNDS: return CLI_OPT_DRAW;
     default: return 0;
     }
@@ -212,6 +215,7 @@ static int take(int option, cli_options *o) {
     case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
     case OPT_TARGET: o->target = optarg; return CLI_DONE;
     case OPT_REPORT: o->report = true; return CLI_DONE;
+    case OPT_SCHEMA: o->schema = optarg; return CLI_DONE;
     case OPT_SEED: return number("seed", optarg, 0, UINT64_MAX, &o->seed);
     case OPT_ROUNDS: return number("rounds", optarg, 1, 10000000u, &o->rounds);
     case OPT_SECONDS:

@@ -126,8 +126,8 @@ typedef struct rondo_operator_implementation {
     rondo_status (*compile)(const rondo_operator_api *api, void *user, const rondo_kernel_request *request,
                             void **out_state);
     void (*release)(void *user, void *state);
-    /* The state as bytes, which enter an offline file, and back: where such a file is opened, compile is not called. Both
-     * or none, and only with compile. The same state gives the same bytes. `write` appends, as often as it is called.
+    /* The state as bytes, which enter an offline file, and back: where such a file is opened, compile is not called.
+     * Both or none, and only with compile. The same state gives the same bytes. `write` appends, as often as it is called.
      * deserialize is given bytes that serialize wrote, perhaps in another version of the operator: it refuses what it
      * does not know (CORRUPT or UNSUPPORTED). They are aligned to 64 and stay as long as the state. */
     rondo_status (*serialize)(const rondo_operator_api *api, void *user, const void *state,
@@ -154,14 +154,18 @@ typedef struct rondo_operator {
     const rondo_operator_implementation
         *implementation; /* null: prototype only, a plan needs a catalogue that has it */
     void *user;          /* passed to the functions */
+    /* The same in PyTorch's schema language, held against the table when it is registered; null: none.
+     * "my::add_custom(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor": inputs in order and by name, "?" where they
+     * are optional, "[]" where they are dynamic; attributes by name, with their kinds and defaults; results in order. */
+    const char *schema;
 } rondo_operator;
 #define RONDO_OPERATOR_INIT \
-    { sizeof(rondo_operator), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_operator), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Adds an operator to the instance; its name is "domain::name", or "name". The table and all that it points to must stay
  * as they are until the instance and every graph of it are gone. Thread-safe. A registered operator stays.
  * ALREADY_EXISTS (schema): that name, or those nodes of ONNX models, have an operator already, built in or registered.
- * INVALID_ARGUMENT (schema): the table is malformed, and the message says where.
+ * INVALID_ARGUMENT (schema): the table is malformed, or its schema says something else; the message says where.
  * INVALID_ARGUMENT (meta): nothing infers its outputs. INVALID_ARGUMENT (implementation): it has no execute, or one of
  * two functions that go together. UNSUPPORTED (schema): an attribute that is a graph. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_register(rondo_instance *instance,
@@ -204,6 +208,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_operator_info_output(const rondo_ope
                                                                  rondo_operator_operand *out_operand);
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_info_attribute(const rondo_operator_info *info, uint32_t index,
                                                                     rondo_operator_attribute_info *out_attribute);
+/* The operator as a schema in PyTorch's language, in one piece: it says names, presence, kinds and defaults, not types.
+ * NOT_FOUND (prototype); UNSUPPORTED (schema): an attribute has no type there (a tensor, a graph), or an input's name;
+ * IO: write gave nonzero. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_print_schema(rondo_instance *instance, const char *name,
+                                                                  int32_t (*write)(void *user, const char *data,
+                                                                                   size_t size),
+                                                                  void *user);
+/* A schema in that language against an operator, which may have another name. INVALID_ARGUMENT (schema): it cannot be
+ * read, with the place, or says something else than the prototype, naming what. NOT_FOUND (prototype). Thread-safe. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_operator_check_schema(rondo_instance *instance, const char *name,
+                                                                  const char *schema);
 /* Calls visit with the name of each kernel catalogue of the instance that has kernels for the operator. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_catalogues(rondo_instance *instance, const char *name,
                                                                 void (*visit)(void *user, const char *catalogue),
@@ -250,8 +265,8 @@ typedef struct rondo_operator_check_report {
  * outputs and nothing else, the same on every run and in place where it claims so; two catalogues must agree within the
  * type's rounding. Converters' names are held against the prototype's first.
  *
- * The first disagreement is INVALID_ARGUMENT with the contract that is broken as its layer, and the inputs that show it,
- * made as small as they get, as its notes. NOT_FOUND: (prototype) no such operator, (implementation) nothing that runs
+ * The first disagreement is INVALID_ARGUMENT with the contract that is broken as its layer, and the inputs that show
+ * it, made as small as they get, as its notes. NOT_FOUND: (prototype) no such operator, (implementation) nothing that runs
  * it, (input) no drawn input was accepted. UNSUPPORTED (meta): an operator of control flow.
  * options and out_report may be null; the report is also filled where a disagreement is found. Thread-safe. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_operator_check(rondo_instance *instance, const char *name,

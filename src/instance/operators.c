@@ -7,6 +7,7 @@
 
 #include "base/sized.h"
 #include "device/device.h"
+#include "ops/schema.h"
 
 static rondo_status operators_describe(const rondo__ops_prototype *prototype, rondo_operator_info *out_info) {
     rondo_operator_info info = {.struct_size = sizeof info,
@@ -92,6 +93,29 @@ rondo_status rondo_operator_info_attribute(const rondo_operator_info *info, uint
     *out_attribute =
         (rondo_operator_attribute_info){attribute->name, attribute->kind, attribute->required, attribute->default_text};
     return RONDO_OK;
+}
+
+rondo_status rondo_operator_print_schema(rondo_instance *instance, const char *name,
+                                         int32_t (*write)(void *user, const char *data, size_t size), void *user) {
+    rondo_operator_info info = RONDO_OPERATOR_INFO_INIT;
+    rondo__buffer text;
+    if (!write) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "a schema is printed through a function");
+    RONDO__TRY(rondo_operator_find(instance, name, &info));
+    rondo__buffer_init(&text, &rondo__instance_base_of(instance)->allocator, 1, RONDO__SCHEMA_TEXT_MAX);
+    rondo_status status = rondo__schema_print(info.prototype, &text);
+    if (!status && write(user, text.data, text.count))
+        status = RONDO__FAIL(IO, SCHEMA, "the schema of operator '%s' could not be written", name);
+    rondo__buffer_deinit(&text);
+    return status;
+}
+
+rondo_status rondo_operator_check_schema(rondo_instance *instance, const char *name, const char *schema) {
+    rondo_operator_info info = RONDO_OPERATOR_INFO_INIT;
+    rondo__schema parsed;
+    if (!schema) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "there is no schema to check");
+    RONDO__TRY(rondo_operator_find(instance, name, &info));
+    RONDO__TRY(rondo__schema_parse(schema, &parsed));
+    return rondo__schema_check(&parsed, info.prototype);
 }
 
 rondo_status rondo_operator_catalogues(rondo_instance *instance, const char *name,

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/sized.h"
 #include "ops/infer.h"
+#include "ops/schema.h"
 
 #define OPERATORS_ARENA_MAX ((size_t)1 << 20)
 #define OPERATORS_NAME_MAX 200u
@@ -272,6 +273,14 @@ static rondo_status operators_prototype(rondo__operator_entry *entry, const char
 
 /* --------------------------------------------------------------------------------------------------- registering */
 
+static rondo_status operators_check_schema(const rondo__operator_entry *entry) {
+    rondo__schema schema;
+    if (!entry->given.schema) return RONDO_OK;
+    RONDO__TRY_NOTE(rondo__schema_parse(entry->given.schema, &schema), "the schema of operator '%s'",
+                    entry->prototype.name);
+    return rondo__schema_check(&schema, &entry->prototype);
+}
+
 static rondo_status operators_fill(rondo__operator_entry *entry, const rondo_operator *table) {
     char name[2u * OPERATORS_NAME_MAX + 3u];
     entry->given = (rondo_operator)RONDO_OPERATOR_INIT;
@@ -285,6 +294,7 @@ static rondo_status operators_fill(rondo__operator_entry *entry, const rondo_ope
     RONDO__TRY(rondo__sized_read(RONDO_LAYER_IMPLEMENTATION, "rondo_operator_implementation", given->implementation,
                                  &entry->implementation, sizeof entry->implementation));
     RONDO__TRY(operators_prototype(entry, name));
+    RONDO__TRY(operators_check_schema(entry));
     return operators_check_functions(entry);
 }
 

@@ -113,6 +113,8 @@ class Hostile(unittest.TestCase):
         self.refused([2], "check-operator", "Add", "--input", "B=float32[2]", part="'A' comes before")
         self.refused([1], "check-operator", "nosuch.so", "Add", part="nosuch.so")
         self.refused([1], "check-operator", "NoSuch", part="NoSuch")
+        self.refused([1], "check-operator", "Add", "--schema", "f(Tensor A", part="',' or ')' was expected")
+        self.refused([1], "check-operator", "Add", "--schema", "f(Tensor A, Tensor C) -> Tensor", part="'C' in the schema")
         self.assertEqual(rondo().returncode, 2)
         for command in ("", "devices", "info", "run", "bench", "check", "dump", "compile", "ops", "check-operator",
                         "conformance"):
