@@ -153,9 +153,9 @@ class Table(unittest.TestCase):
         # A line that a rule brings along and that PyTorch has, too, would be a copy. Short ones are grammar, not text.
         theirs = {line.strip() for file in table.files("kept") for line in table.read(file).splitlines()}
         # What a member of an interface has to be called, and a model be called with, is a contract.
-        allowed = ("def ", "except NotImplementedError", "torch._C.", "if isinstance(", ") -> ", "class ", "@",
-                   "raise NotImplementedError", "return", "if device_index is None:", "self.device_index",
-                   "get_interface_for_device",
+        allowed = ("def ", "except NotImplementedError", "torch._C.", "if isinstance(", "if not isinstance(", ") -> ",
+                   "class ", "@", "raise NotImplementedError", "return", "if device_index is None:",
+                   "self.device_index", "get_interface_for_device",
                    "from torch._dynamo.device_interface", "static_outputs = model",
                    "from torch._inductor.cudagraph_trees")
         folder = os.path.dirname(table.__file__)

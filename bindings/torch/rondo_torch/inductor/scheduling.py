@@ -24,11 +24,11 @@ asm(".hidden inductor_cpu_integer_div_error_flag");
 
 
 @functools.cache
-def _hide():
-    """Nothing where PyTorch's kernels have no such pointer (2.12)."""
+def notes_divisions_by_zero():
+    """Whether PyTorch's kernels have such a pointer. Those of 2.12 divide unchecked: by zero, the process ends."""
     prefix = os.path.join(os.path.dirname(torch.__file__), "include", "torch", "csrc", "inductor", "cpp_prefix.h")
     with open(prefix, encoding="utf-8") as file:
-        return _HIDE if "inductor_cpu_integer_div_error_flag" in file.read() else ""
+        return "inductor_cpu_integer_div_error_flag" in file.read()
 
 
 _DIVIDES = re.compile(r"\b(?!inductor_cpu_)\w*(?:div|mod|remainder)\w*\(")
@@ -52,11 +52,13 @@ def packed(source, types):
     """The kernel's source with the function added."""
     name = str(Placeholder.KERNEL_NAME)
     kinds = "".join(map(_kind, types))
-    lock = "static std::mutex alone; std::lock_guard<std::mutex> lock(alone);" if _DIVIDES.search(source) else ""
+    notes = notes_divisions_by_zero()
+    alone = notes and _DIVIDES.search(source)
+    lock = "static std::mutex alone; std::lock_guard<std::mutex> lock(alone);" if alone else ""
     arguments = ", ".join(_argument(*place) for place in zip(range(len(types)), kinds, types))
     return f"""\
 {source}
-{_hide()}#include <cstring>
+{_HIDE if notes else ''}#include <cstring>
 #include <mutex>
 [[maybe_unused]] static double rondo_number(int64_t word) {{ double d; std::memcpy(&d, &word, sizeof d); return d; }}
 extern "C" const char {name}_packed_kinds[] = "{kinds}";
