@@ -159,6 +159,7 @@ int cli_dump(int argc, char **argv);
 int cli_ops(int argc, char **argv);
 int cli_check_operator(int argc, char **argv);
 int cli_compile(int argc, char **argv);
+int cli_es_generate(int argc, char **argv);
 int cli_passes(int argc, char **argv);
 /* The passes, a line each, or as JSON. */
 int cli_list_passes(bool json);

@@ -19,6 +19,7 @@ static const struct {
     {"compile", cli_compile, "an offline file from a model"},
     {"passes", cli_passes, "what the compiler does, pass by pass"},
     {"ops", cli_ops, "operators, what they take and give, and who has kernels for them"},
+    {"es-generate", cli_es_generate, "a header of functions that build graphs, one an operator"},
     {"check-operator", cli_check_operator, "the contracts of an operator, asked of each other"},
     {"conformance", cli_conformance, "the contract, on any backend"},
 };

@@ -5,6 +5,7 @@
 
 #include <rondo/array.h>
 #include <rondo/compiler.h>
+#include <rondo/es.h>
 #include <rondo/file.h>
 #include <rondo/gate.h>
 #include <rondo/ir.h>

@@ -168,6 +168,8 @@ RONDO_MUST_USE rondo_status rondo__ir_attribute_set(rondo_ir_graph *graph, rondo
 /* The same for a value's notes; a graph is refused. */
 RONDO_MUST_USE rondo_status rondo__ir_value_attribute_set(rondo_ir_graph *graph, rondo_ir_value value,
                                                           const rondo_attribute *attribute);
+/* ALREADY_EXISTS: there is a node of that name. */
+RONDO_MUST_USE rondo_status rondo__ir_node_rename(rondo_ir_graph *graph, rondo_ir_node node, const char *name);
 /* Of that name and alive, or RONDO_IR_NONE; in graphs whose nodes passes have replaced it may miss some. */
 rondo_ir_node rondo__ir_node_find(const rondo_ir_graph *graph, const char *name);
 /* Takes a graph of its own, with the caller's reference, as a branch of `graph`; one that is its branch already stays.

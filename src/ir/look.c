@@ -2,6 +2,7 @@
  *
  * What a program may ask about the values and nodes of a graph. */
 #include <rondo/ir.h>
+#include <string.h>
 
 #include "base/sized.h"
 #include "ir/private.h"
@@ -23,7 +24,8 @@ rondo_ir_value rondo_ir_graph_find_value(const rondo_ir_graph *graph, const char
 
 rondo_ir_node rondo__ir_node_find(const rondo_ir_graph *graph, const char *name) {
     rondo_ir_node node = name ? rondo__ir_table_find(&rondo__ir_names_of(graph)->nodes, name) : RONDO_IR_NONE;
-    return node < graph->nodes.count && !rondo__ir_node_at(graph, node)->dead ? node : RONDO_IR_NONE;
+    if (node >= graph->nodes.count || rondo__ir_node_at(graph, node)->dead) return RONDO_IR_NONE;
+    return strcmp(rondo__ir_node_at(graph, node)->name, name) == 0 ? node : RONDO_IR_NONE; /* it may have another now */
 }
 
 rondo_ir_value rondo_ir_graph_find_node(const rondo_ir_graph *graph, const char *name) {

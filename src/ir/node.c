@@ -221,6 +221,24 @@ rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribu
     return RONDO_OK;
 }
 
+rondo_status rondo__ir_node_rename(rondo_ir_graph *graph, rondo_ir_node node, const char *name) {
+    rondo__ir_table *table = &rondo__ir_names_of(graph)->nodes;
+    rondo__ir_node_data *data = rondo__ir_node_at(graph, node);
+    if (!name || !*name)
+        return RONDO__FAIL(INVALID_ARGUMENT, PROTOTYPE, "node '%s': its new name is empty", data->name);
+    if (strcmp(name, data->name) == 0) return RONDO_OK;
+    /* A name that a node had before is not given out again: nothing is ever taken out of the table. */
+    if (rondo__ir_table_find(table, name) != RONDO_IR_NONE) {
+        return RONDO__FAIL(ALREADY_EXISTS, PROTOTYPE, "graph '%s' already had a node '%s'", graph->name, name);
+    }
+    const char *kept;
+    RONDO__TRY(rondo__arena_string(&graph->arena, name, strlen(name), &kept));
+    RONDO__TRY(rondo__ir_table_reserve(table));
+    rondo__ir_table_insert(table, kept, node);
+    data->name = kept;
+    return RONDO_OK;
+}
+
 static rondo_status ir_attribute_put(rondo_ir_graph *graph, const rondo_attribute *attribute, const char *owner,
                                      rondo_attribute **attributes, uint32_t *attribute_count) {
     rondo_attribute copy;
