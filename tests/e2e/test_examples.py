@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the tour check their values themselves; here they run on both devices, and what they print is looked at."""
+import json
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
 from support import BUILD, ROOT, rondo
@@ -33,7 +36,8 @@ class Examples(unittest.TestCase):
 
     def test_graph(self):
         for device in ("cpu", "sim"):
-            text = example("graph", ROOT / "examples/graph/x_plus_2y.onnx", device)
+            text = example("graph", ROOT / "examples/graph_by_hand/x_plus_2y.onnx", device)
+            self.assertRegex(text, r"by prototype, in eager style and from ONNX: the same plan, all \d+ bytes")
             self.assertIn("100 runs right, 1 compile, 1 capture", text)
             self.assertRegex(text, r"offline file: \d+ bytes, .* all 16384 values right")
 
@@ -45,6 +49,18 @@ class Examples(unittest.TestCase):
             self.assertEqual(told, ["loading", "schema", "converter", "prototype", "meta", "implementation", "kernel", "input",
                                     "implementation"])
             self.assertIn("only [8,2048]\n    input 0 'x' is float32[]\n    input 1 'y' is float32[]\n", text)
+
+    def test_capture_tasks(self):
+        for device in ("cpu", "sim"):
+            for scenario, streams in ((1, "single"), (2, "double")):
+                with tempfile.TemporaryDirectory() as folder:
+                    text = example("capture_tasks", scenario, device, folder)
+                    nodes = json.loads((pathlib.Path(folder) / f"graph_{streams}_stream.json").read_text())
+                for number in range(5):
+                    self.assertIn(f"round {number}: z[0] = {number}, z[16383] = 4914.9", text)
+                self.assertIn(f"in {scenario} lanes", text)
+                self.assertTrue(text.endswith("test pass!\n"))
+                self.assertIn("add_custom", json.dumps(nodes))
 
     def test_devices(self):
         done = rondo("devices")

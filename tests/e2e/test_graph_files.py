@@ -12,7 +12,7 @@ from test_models import SILERO, silero_inputs
 
 MODELS = {name: ["--dim", "input.0=1", "--dim", "input.1=576", "--dim", "state.1=1", "--set", "sr=16000"] for name in SILERO}
 MODELS["hey_rhasspy_v0.1.onnx"] = []
-SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/graph/x_plus_2y.onnx"
+SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/graph_by_hand/x_plus_2y.onnx"
 
 
 class GraphFiles(unittest.TestCase):
