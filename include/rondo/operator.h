@@ -263,7 +263,7 @@ typedef struct rondo_operator_check_report {
  * contracts of each other: the meta twice; the implementation's inference, which must accept, refuse and answer the
  * same; its run on each host catalogue that has it, which must not fail on what the meta accepts, must write all of its
  * outputs and nothing else, the same on every run and in place where it claims so; two catalogues must agree within the
- * type's rounding. Converters' names are held against the prototype's first.
+ * type's rounding; what it serializes must be the same each time, and run the same when it was read back. Converters' names are held against the prototype's first.
  *
  * The first disagreement is INVALID_ARGUMENT with the contract that is broken as its layer, and the inputs that show
  * it, made as small as they get, as its notes. NOT_FOUND: (prototype) no such operator, (implementation) nothing that runs

@@ -72,6 +72,10 @@ typedef struct rondo__check_how {
 RONDO_MUST_USE rondo_status rondo__check_run_once(const rondo__check_case *c, const rondo_catalogue *catalogue,
                                                   rondo__check_how how, rondo__check_run *out_run,
                                                   rondo_status *out_refusal);
+/* The same for a request that differs from the case's in its attributes. */
+RONDO_MUST_USE rondo_status rondo__check_run_request(const rondo__check_case *c, const rondo_kernel_request *request,
+                                                     const rondo_catalogue *catalogue, rondo__check_how how,
+                                                     rondo__check_run *out_run, rondo_status *out_refusal);
 /* Whether the bytes of all operands of the case can be counted and are few. */
 bool rondo__check_small(const rondo__check_case *c);
 /* The first output that differs: bit for bit, or by more than the type's rounding. -1: none. */
@@ -99,7 +103,8 @@ typedef enum rondo__check_kind {
     RONDO__CHECK_OUTSIDE,
     RONDO__CHECK_UNSTEADY,
     RONDO__CHECK_IN_PLACE,
-    RONDO__CHECK_CATALOGUES
+    RONDO__CHECK_CATALOGUES,
+    RONDO__CHECK_OWN_BYTES
 } rondo__check_kind;
 
 typedef struct rondo__check_verdict {

@@ -233,6 +233,54 @@ static rondo__check_verdict contract_steady(const rondo__check_case *c, const ro
     return contract_verdict(RONDO__CHECK_AGREES, RONDO_OK);
 }
 
+static rondo__check_verdict contract_bytes_wrong(const rondo__check_case *c, const char *what, rondo_status reason) {
+    rondo_status status = CHECK_STATUS(IMPLEMENTATION, c, "the bytes that it serializes for an offline file: %s", what);
+    if (!reason) return contract_verdict(RONDO__CHECK_OWN_BYTES, status);
+    return contract_because(RONDO__CHECK_OWN_BYTES, status, reason);
+}
+
+/* The same node as an offline file would bring it. */
+static rondo__check_verdict contract_from_bytes(const rondo__check_case *c, const rondo_catalogue *catalogue,
+                                                const rondo__buffer *bytes, rondo__check_run *first) {
+    rondo_attribute attributes[RONDO_OPERATOR_ATTRIBUTES_MAX + 1u];
+    rondo__check_run run = {.arena = first->arena};
+    rondo_kernel_request request = c->request;
+    rondo_status refusal = RONDO_OK;
+    void *data = NULL; /* where a file would have them: aligned, with a zero behind */
+    rondo_status status = rondo__arena_allocate_aligned(first->arena, bytes->count + 1u, 64, &data);
+    if (status) return contract_verdict(RONDO__CHECK_ERROR, status);
+    memcpy(data, bytes->data, bytes->count);
+    if (c->attribute_count) memcpy(attributes, c->attributes, c->attribute_count * sizeof *attributes);
+    attributes[request.attribute_count++] = (rondo_attribute){
+        .name = RONDO__OPERATOR_OWN, .kind = RONDO_ATTRIBUTE_STRING, .count = 1, .value = {.s = {data, bytes->count}}};
+    request.attributes = attributes;
+    status = rondo__check_run_request(c, &request, catalogue, (rondo__check_how){0x5a, 0, -1}, &run, &refusal);
+    if (!status && refusal) status = refusal;
+    if (status) return contract_bytes_wrong(c, "deserialize refuses them", status);
+    rondo_status_release(run.words);
+    if (!run.reason && rondo__check_compare(c, first, &run, true) < 0)
+        return contract_verdict(RONDO__CHECK_AGREES, RONDO_OK);
+    return contract_bytes_wrong(c, "deserialize makes another state of them, whose outputs differ", RONDO_OK);
+}
+
+/* What it writes for an offline file: the same each time, and as good as what was compiled. */
+static rondo__check_verdict contract_own_bytes(const rondo__check *check, const rondo__check_case *c,
+                                               const rondo_catalogue *catalogue, rondo__check_run *first) {
+    rondo__check_verdict verdict = {RONDO__CHECK_AGREES, RONDO_OK};
+    rondo__buffer bytes[2];
+    rondo_status status = RONDO_OK;
+    if (!check->entry || !check->entry->implementation.serialize) return verdict;
+    for (int i = 0; i < 2; i++) rondo__buffer_init(&bytes[i], check->allocator, 1, RONDO__CHECK_BYTES_MAX * 64u);
+    for (int i = 0; i < 2 && !status; i++) status = rondo__operator_own(catalogue->self, &c->request, &bytes[i]);
+    const bool same = bytes[0].count == bytes[1].count &&
+                      (!bytes[0].count || memcmp(bytes[0].data, bytes[1].data, bytes[0].count) == 0);
+    if (status) verdict = contract_bytes_wrong(c, "it cannot make them", status);
+    else if (!same) verdict = contract_bytes_wrong(c, "written twice, they differ", RONDO_OK);
+    else if (bytes[0].count) verdict = contract_from_bytes(c, catalogue, &bytes[0], first);
+    for (int i = 0; i < 2; i++) rondo__buffer_deinit(&bytes[i]);
+    return verdict;
+}
+
 static rondo__check_verdict contract_catalogue(const rondo__check *check, const rondo__check_case *c,
                                                const rondo_catalogue *catalogue, rondo__check_run *first) {
     rondo_status refusal = RONDO_OK;
@@ -254,7 +302,10 @@ static rondo__check_verdict contract_catalogue(const rondo__check *check, const 
                                 CHECK_STATUS(IMPLEMENTATION, c, "its implementation (%s) writes %s",
                                              catalogue->table->name, first->outside));
     }
-    if (!first->reason) return contract_steady(c, catalogue, first);
+    if (!first->reason) {
+        rondo__check_verdict steady = contract_steady(c, catalogue, first);
+        return steady.kind == RONDO__CHECK_AGREES ? contract_own_bytes(check, c, catalogue, first) : steady;
+    }
     rondo__check_verdict verdict = contract_by_value(c, catalogue, first);
     rondo_status_release(first->words);
     first->words = RONDO_OK;

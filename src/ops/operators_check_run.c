@@ -172,15 +172,16 @@ static rondo_status contract_run_watch(const rondo__check_case *c, rondo__check_
     return RONDO_OK;
 }
 
-rondo_status rondo__check_run_once(const rondo__check_case *c, const rondo_catalogue *catalogue, rondo__check_how how,
-                                   rondo__check_run *out_run, rondo_status *out_refusal) {
+rondo_status rondo__check_run_request(const rondo__check_case *c, const rondo_kernel_request *request,
+                                      const rondo_catalogue *catalogue, rondo__check_how how, rondo__check_run *out_run,
+                                      rondo_status *out_refusal) {
     const rondo_catalogue_table *table = catalogue->table;
     uint64_t words[2u * RONDO__CHECK_OPERANDS + 2u] = {0};
     rondo__check_run *run = out_run;
     rondo_kernel kernel = {0};
     *out_refusal = RONDO_OK;
     run->facts = (rondo_kernel_facts)RONDO_KERNEL_FACTS_INIT;
-    rondo_status refusal = table->find(catalogue->self, &c->request, &run->facts);
+    rondo_status refusal = table->find(catalogue->self, request, &run->facts);
     if (refusal) {
         *out_refusal = refusal;
         return RONDO_OK;
@@ -189,9 +190,9 @@ rondo_status rondo__check_run_once(const rondo__check_case *c, const rondo_catal
         run->facts.packed_bytes > 64u * RONDO__CHECK_BYTES_MAX)
         return RONDO__FAIL(OUT_OF_RANGE, KERNEL, "catalogue '%s' wants more workspace than a check has", table->name);
     RONDO__TRY(contract_run_blocks(c, how, run));
-    if (run->facts.packed_bytes) RONDO__TRY(table->pack(catalogue->self, &c->request, run->packed.data));
+    if (run->facts.packed_bytes) RONDO__TRY(table->pack(catalogue->self, request, run->packed.data));
     contract_run_words(c, run, words);
-    RONDO__TRY(table->prepare(catalogue->self, &c->request, &kernel));
+    RONDO__TRY(table->prepare(catalogue->self, request, &kernel));
     if (strcmp(table->name, RONDO__KERNEL_REGISTERED) == 0) {
         run->words = rondo__operator_kernel_run(kernel.context, words);
         run->reason = rondo_status_code(run->words);
@@ -205,6 +206,11 @@ rondo_status rondo__check_run_once(const rondo__check_case *c, const rondo_catal
         run->words = RONDO_OK;
     }
     return status;
+}
+
+rondo_status rondo__check_run_once(const rondo__check_case *c, const rondo_catalogue *catalogue, rondo__check_how how,
+                                   rondo__check_run *out_run, rondo_status *out_refusal) {
+    return rondo__check_run_request(c, &c->request, catalogue, how, out_run, out_refusal);
 }
 
 /* -------------------------------------------------------------------------------------------------------- comparing */

@@ -18,6 +18,7 @@ enum { COUNT = 12, TABLE = 7 };
 
 typedef struct lookup {
     bool compile_fails, read_fails, silent; /* silent: it writes no bytes */
+    bool garbled, restless;                 /* it reads another table than it wrote; it writes other bytes each time */
     uint32_t compiled, read, released;
     rondo_operator table;
     rondo_operator_implementation implementation;
@@ -60,7 +61,8 @@ static rondo_status lookup_serialize(const rondo_operator_api *api, void *user, 
                                      rondo_status (*write)(void *sink, const void *data, uint64_t bytes), void *sink) {
     (void)api;
     if (((lookup *)user)->silent) return RONDO_OK;
-    rondo_status status = write(sink, state, sizeof(int32_t));
+    const int32_t first = ((lookup *)user)->restless ? (int32_t)((lookup *)user)->compiled : *(const int32_t *)state;
+    rondo_status status = write(sink, &first, sizeof first);
     return status ? status : write(sink, (const int32_t *)state + 1, (TABLE - 1) * sizeof(int32_t));
 }
 
@@ -74,6 +76,7 @@ static rondo_status lookup_deserialize(const rondo_operator_api *api, void *user
     rondo_status status = lookup_new(api, out_state);
     if (status) return status;
     memcpy(*out_state, data, (size_t)bytes);
+    if (l->garbled) ((int32_t *)*out_state)[0]++;
     l->read++;
     return RONDO_OK;
 }
@@ -84,7 +87,9 @@ static rondo_status lookup_execute(const rondo_operator_api *api, void *user, ro
     void *out = NULL;
     (void)user;
     rondo_status status = api->output(context, 0, x->rank, x->dims, RONDO_FORMAT_ND, RONDO_DTYPE_I32, &out);
-    for (int i = 0; !status && i < COUNT; i++) ((int32_t *)out)[i] = table[in[i] % TABLE];
+    int64_t count = 1;
+    for (int32_t i = 0; i < x->rank; i++) count *= x->dims[i];
+    for (int64_t i = 0; !status && i < count; i++) ((int32_t *)out)[i] = table[(in[i] % TABLE + TABLE) % TABLE];
     return status;
 }
 
@@ -307,5 +312,29 @@ static void functions_go_together(rondo_test *t) {
     T_FAILS(t, rondo_operator_register(w.instance, &w.operator_.table), INVALID_ARGUMENT, "without compile");
 }
 
-RONDO_TEST_MAIN(T(compiled_once_and_kept_in_the_file), T(without_bytes_it_compiles_again),
-                T(what_it_refuses_is_its_contract), T(bytes_lie_in_their_partition), T(functions_go_together))
+static void the_check_reads_the_bytes_back(rondo_test *t) {
+    world w = {.t = t};
+    rondo_operator_check_options options = RONDO_OPERATOR_CHECK_OPTIONS_INIT;
+    T_DEFER(t, w_close, &w);
+    options.rounds = 40;
+    w_open(&w, "cpu");
+    T_OK(t, rondo_operator_check(w.instance, "my::Lookup", &options, NULL));
+    T_TRUE(t, w.operator_.read > 10);
+    w.operator_.garbled = true;
+    T_FAILS(
+        t, rondo_operator_check(w.instance, "my::Lookup", &options, NULL), INVALID_ARGUMENT,
+        "(implementation): operator 'my::Lookup': the bytes that it serializes for an offline file: deserialize makes "
+        "another state of them, whose outputs differ\n  input 0 'x' is int32[");
+    w.operator_.garbled = false;
+    w.operator_.restless = true;
+    T_FAILS(t, rondo_operator_check(w.instance, "my::Lookup", &options, NULL), INVALID_ARGUMENT,
+            "offline file: written twice, they differ");
+    w.operator_.restless = false;
+    w.operator_.read_fails = true;
+    T_FAILS(t, rondo_operator_check(w.instance, "my::Lookup", &options, NULL), INVALID_ARGUMENT,
+            "offline file: deserialize refuses them\n  it says: ");
+}
+
+RONDO_TEST_MAIN(T_PLAIN(the_check_reads_the_bytes_back), T(compiled_once_and_kept_in_the_file),
+                T(without_bytes_it_compiles_again), T(what_it_refuses_is_its_contract), T(bytes_lie_in_their_partition),
+                T(functions_go_together))
