@@ -142,6 +142,13 @@ class Weights(Case):
                         self.agree(function(x), want)
                     before = want
 
+    def test_frozen_without_a_version_counter_is_refused(self):
+        with torch.inference_mode():
+            model, x = models()["mlp"]
+            function, _ = compiled(model, frozen=True)
+            with self.assertRaisesRegex(RuntimeError, "was made in inference mode and has no version counter"):
+                function(x)
+
     def test_frozen_are_converted_once_a_change(self):
         model, x = models()["mlp"]
         with torch.no_grad():
@@ -298,6 +305,26 @@ class Graphs(Case):
         partition, = backend.graphs[0].partitions
         self.assertEqual((backend.compilations, len(partition.all_plans())), (1, 2))
         self.assertEqual((partition.conversions, partition.dropped), (5, 3))  # 3 came again when it had gone
+
+    def test_bounds_of_a_size(self):
+        function, backend = compiled(lambda x: torch.softmax(x, 1) * x.shape[0], dynamic=None)
+        for size, compilations in ((3, 1), (8, 1), (5, 1), (9, 2), (4, 2)):
+            x = torch.randn(size, 20)
+            torch._dynamo.mark_dynamic(x, 0, min=2, max=8) if size <= 8 else None
+            self.agree(function(x), torch.softmax(x, 1) * size)
+            self.assertEqual(backend.compilations, compilations)
+
+    def test_sizes_that_only_some_kernels_take(self):
+        def pooled(x):
+            return torch.nn.functional.adaptive_avg_pool2d(x + 1, 4)
+
+        function, backend = compiled(pooled, dynamic=True)
+        with self.assertLogs("rondo_torch.torchair", "WARNING") as logs:
+            for size in (8, 12, 9):  # windows of one size, and then of several
+                x = torch.randn(2, 3, size, size)
+                self.agree(function(x), pooled(x))
+        self.assertEqual(len(logs.records), 1)
+        self.assertIn("windows of several sizes ([9, 9] to [4, 4])", logs.output[0])
 
     def test_what_has_no_converter(self):
         def odd(x):

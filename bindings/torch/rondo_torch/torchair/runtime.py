@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs: a graph, its partitions, and a plan for each combination of sizes that was seen."""
+import logging
 import threading
 import weakref
 from collections import OrderedDict
@@ -8,6 +9,8 @@ import torch
 
 from .. import _C
 from .builder import Conversion, Like, Refused, concrete_values
+
+log = logging.getLogger("rondo_torch.torchair")
 
 
 class Planned:
@@ -77,6 +80,10 @@ class Partition(torch.nn.Module):
     def plan_for(self, args):
         """A plan for these arguments, or why there is none: then PyTorch runs the partition."""
         frozen = {self.names[i]: args[i] for i in self.frozen}
+        for name, one in frozen.items():
+            if one.is_inference():
+                raise RuntimeError(f"frozen_parameter: '{name}' was made in inference mode and has no version counter, by "
+                                   "which a change would be seen; make the model outside of torch.inference_mode()")
         self.conversions += 1
         try:
             values = concrete_values(self.module, list(args))
@@ -85,6 +92,7 @@ class Partition(torch.nn.Module):
         except (Refused, NotImplementedError, RuntimeError) as error:
             if self.config.fallback == "error":
                 raise
+            log.warning("PyTorch runs a partition for inputs of these sizes: %s", error)
             self.graph.refused.setdefault("partition", ("a partition", "meta", str(error)))
             return str(error)
 
