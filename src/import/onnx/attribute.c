@@ -48,6 +48,7 @@ static const attribute_kind attribute_kinds[] = {
 
 typedef struct attribute_scan {
     rondo__pb_bytes name, string, message;
+    rondo__pb_bytes reference; /* an attribute of the function that the node is in */
     int32_t type;
     uint32_t value_field; /* 0: none seen */
     bool message_seen;
@@ -90,7 +91,6 @@ static rondo_status attribute_scan_value(rondo__pb_reader *reader, const rondo__
 
 static rondo_status attribute_scan_all(rondo__pb_reader *reader, attribute_scan *scan) {
     rondo__pb_field field;
-    bool referenced = false;
     while (rondo__pb_next(reader, &field)) {
         if (field.number == ATTRIBUTE_NAME) {
             RONDO__TRY(rondo__pb_once(reader, &field));
@@ -99,20 +99,23 @@ static rondo_status attribute_scan_all(rondo__pb_reader *reader, attribute_scan 
             RONDO__TRY(rondo__pb_once(reader, &field));
             RONDO__TRY(rondo__pb_int32(reader, &field, &scan->type));
         } else if (field.number == ATTRIBUTE_REFERENCE) {
-            referenced = referenced || field.payload.size;
+            RONDO__TRY(rondo__pb_once(reader, &field));
+            RONDO__TRY(rondo__pb_get_text(reader, &field, &scan->reference));
         } else if (attribute_is_value(field.number)) {
             RONDO__TRY(attribute_scan_value(reader, &field, scan));
         }
     }
     RONDO__TRY(rondo__pb_end(reader));
     if (!scan->name.size) return RONDO__FAIL(CORRUPT, FILE, "an attribute without a name");
-    if (referenced) return RONDO__FAIL(CORRUPT, FILE, "a reference to a function's attribute outside a function");
     if (scan->type <= 0 || scan->type >= (int32_t)(sizeof attribute_kinds / sizeof *attribute_kinds))
         return RONDO__FAIL(CORRUPT, FILE, "attribute type %d does not exist", scan->type);
     const attribute_kind *kind = &attribute_kinds[scan->type];
     if (scan->value_field && scan->value_field != kind->field)
         return RONDO__FAIL(CORRUPT, FILE, "it says that it is of type %s, but its value is in field %u", kind->name,
                            scan->value_field);
+    if (scan->reference.size && scan->value_field)
+        return RONDO__FAIL(CORRUPT, FILE, "a value, and a reference to another attribute");
+    if (scan->reference.size) return RONDO_OK;
     if ((kind->kind == RONDO_ATTRIBUTE_TENSOR || kind->kind == RONDO_ATTRIBUTE_GRAPH) && !scan->message_seen)
         return RONDO__FAIL(CORRUPT, FILE, "a %s attribute without its %s", kind->name, kind->name);
     if (scan->count > UINT32_MAX) return RONDO__FAIL(CORRUPT, FILE, "%zu elements", scan->count);
@@ -195,6 +198,22 @@ static rondo_status attribute_value(rondo__onnx_node *node, const rondo__pb_read
     return rondo__onnx_refuse(node, "an attribute of a type that is not supported");
 }
 
+/* The value that the call of the function gives. */
+static rondo_status attribute_refer(rondo__onnx_node *node, const attribute_scan *scan, rondo_attribute *out) {
+    const attribute_kind *kind = &attribute_kinds[scan->type];
+    if (!rondo__onnx_function_is_around(node->scope))
+        return RONDO__FAIL(CORRUPT, FILE, "a reference to a function's attribute outside a function");
+    const rondo_attribute *given = rondo__onnx_function_attribute(node->scope, scan->reference);
+    const char *name = out->name;
+    *out = (rondo_attribute){0};
+    if (!given) return RONDO_OK;
+    if (given->kind != kind->kind)
+        return RONDO__FAIL(CORRUPT, FILE, "it is of type %s, but what the function is given is not", kind->name);
+    *out = *given;
+    out->name = name;
+    return RONDO_OK;
+}
+
 rondo_status rondo__onnx_attribute_read(rondo__onnx_node *node, rondo__pb_bytes message, bool graphs_only,
                                         rondo_attribute *out_attribute) {
     rondo__onnx_context *context = node->scope->context;
@@ -205,8 +224,10 @@ rondo_status rondo__onnx_attribute_read(rondo__onnx_node *node, rondo__pb_bytes 
     rondo__pb_reader walk = start;
     rondo_status status = attribute_scan_all(&walk, &scan);
     if (!status) status = rondo__import_text(&context->scratch, scan.name, &out_attribute->name);
-    bool graph = !status && attribute_kinds[scan.type].kind == RONDO_ATTRIBUTE_GRAPH;
-    if (!status && !graph && !graphs_only) status = attribute_value(node, &start, &scan, out_attribute);
+    const bool refers = !status && scan.reference.size;
+    bool graph = !status && !refers && attribute_kinds[scan.type].kind == RONDO_ATTRIBUTE_GRAPH;
+    if (refers) status = attribute_refer(node, &scan, out_attribute);
+    else if (!status && !graph && !graphs_only) status = attribute_value(node, &start, &scan, out_attribute);
     if (status)
         return rondo__import_within(status, "node %s: attribute '%s'", rondo__onnx_label(node),
                                     rondo__onnx_shown(context, scan.name));

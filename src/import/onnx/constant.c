@@ -23,7 +23,7 @@ static rondo_status constant_tensor(rondo__onnx_node *node, const rondo__ir_cons
         else if (field.number == 5) {
             tensors++;
             RONDO__TRY(rondo__pb_get_bytes(&reader, &field, &message));
-        } else if (field.number != 13) others++;
+        } else if (field.number != 13) others++; /* a reference, too */
     }
     RONDO__TRY(rondo__pb_end(&reader));
     /* Anything unusual is left to the strict reader of attributes. */
@@ -94,5 +94,8 @@ rondo_status rondo__onnx_constant_node(rondo__onnx_node *node, const rondo__ir_c
     rondo_attribute attribute;
     RONDO__TRY(rondo__onnx_attribute_read(node, node->attribute_messages[0], false, &attribute));
     if (node->refused) return RONDO_OK;
+    if (!attribute.name)
+        return RONDO__FAIL(CORRUPT, FILE, "node %s: the call of its function does not give its value",
+                           rondo__onnx_label(node));
     return constant_value(node, &attribute, out_constant);
 }

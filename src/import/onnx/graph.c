@@ -94,6 +94,7 @@ static rondo_status scope_define(rondo__onnx_scope *scope, rondo__pb_bytes name,
 
 rondo_status rondo__onnx_scope_find(rondo__onnx_scope *scope, rondo__pb_bytes name, rondo_ir_value *out_value) {
     *out_value = rondo__import_names_find(&scope->values, name);
+    if (*out_value == RONDO__ONNX_ABSENT) return RONDO_OK;
     if (*out_value != RONDO__IMPORT_NAMES_NONE) {
         const rondo__ir_value_data *value = rondo__ir_value_at(scope->graph, *out_value);
         if (value->producer == RONDO_IR_NONE && !value->constant && !(value->flags & RONDO__IR_VALUE_INPUT))
@@ -104,7 +105,8 @@ rondo_status rondo__onnx_scope_find(rondo__onnx_scope *scope, rondo__pb_bytes na
     if (!scope->parent) return RONDO_OK;
     rondo_ir_value outer;
     RONDO__TRY(rondo__onnx_scope_find(scope->parent, name, &outer));
-    if (outer == RONDO_IR_NONE) return RONDO_OK;
+    *out_value = outer;
+    if (outer == RONDO_IR_NONE || outer == RONDO__ONNX_ABSENT) return RONDO_OK;
     return rondo__ir_value_outer(scope->graph, outer, out_value);
 }
 
@@ -215,7 +217,7 @@ static rondo_status graph_define_outputs(rondo__onnx_scope *scope, graph_parts *
         rondo__pb_reader reader;
         RONDO__TRY(rondo__pb_enter_bytes(&parts->reader, parts->nodes.messages[i], &reader));
         RONDO__TRY(rondo__onnx_node_read(scope, &reader, node));
-        bool constant = !node->local && !node->domain.size && rondo__import_is(node->type, "Constant");
+        bool constant = !node->function && !node->domain.size && rondo__import_is(node->type, "Constant");
         for (uint32_t o = 0; o < node->output_name_count; o++) {
             rondo__pb_bytes name = node->output_names[o];
             rondo_ir_value value;
@@ -241,7 +243,7 @@ static rondo_status graph_add_outputs(rondo__onnx_scope *scope, const graph_part
         const char *name;
         rondo_ir_value value;
         RONDO__TRY(rondo__onnx_scope_find(scope, info->name, &value));
-        if (value == RONDO_IR_NONE)
+        if (value == RONDO_IR_NONE || value == RONDO__ONNX_ABSENT)
             return RONDO__FAIL(CORRUPT, FILE, "graph '%.100s': its output '%s' is not defined", scope->graph->name,
                                rondo__onnx_shown(scope->context, info->name));
         RONDO__TRY(rondo__import_text(&scope->context->scratch, info->name, &name));
@@ -273,7 +275,7 @@ rondo_status rondo__onnx_graph_read(rondo__onnx_context *context, rondo__onnx_sc
     RONDO__TRY(rondo__ir_graph_create(&context->allocator, context->instance, name, parent ? parent->graph : NULL,
                                       &scope.graph));
     if (!parent) rondo__ir_graph_share_operators(scope.graph, rondo__instance_base_of(context->instance)->operators);
-    scope.graph->opset = context->opset;
+    scope.graph->opset = context->model_opsets.onnx;
     rondo__import_names_init(&scope.values, &context->allocator);
     rondo__import_names_init(&parts.info_names, &context->allocator);
     rondo_status status = graph_fill(&scope, &parts);

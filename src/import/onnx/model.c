@@ -15,58 +15,6 @@ typedef struct model_parts {
     bool graph_seen, version_seen;
 } model_parts;
 
-static rondo_status model_opset(rondo__onnx_context *context, rondo__pb_reader *reader) {
-    rondo__onnx_opset opset = {0};
-    rondo__pb_field field;
-    while (rondo__pb_next(reader, &field)) {
-        if (field.number == 1) {
-            RONDO__TRY(rondo__pb_once(reader, &field));
-            RONDO__TRY(rondo__pb_get_text(reader, &field, &opset.domain));
-        } else if (field.number == 2) {
-            RONDO__TRY(rondo__pb_once(reader, &field));
-            RONDO__TRY(rondo__pb_int64(reader, &field, &opset.version));
-        }
-    }
-    RONDO__TRY(rondo__pb_end(reader));
-    if (rondo__import_is(opset.domain, "ai.onnx")) opset.domain.size = 0;
-    const char *shown = opset.domain.size ? rondo__onnx_shown(context, opset.domain) : "ai.onnx";
-    if (opset.version < 1)
-        return RONDO__FAIL(CORRUPT, FILE, "it imports version %lld of operator set '%s'", (long long)opset.version,
-                           shown);
-    for (uint32_t i = 0; i < context->opset_count; i++) {
-        const rondo__onnx_opset *other = &context->opsets[i];
-        if (other->domain.size == opset.domain.size &&
-            (!opset.domain.size || memcmp(other->domain.data, opset.domain.data, opset.domain.size) == 0))
-            return RONDO__FAIL(CORRUPT, FILE, "it imports operator set '%s' twice", shown);
-    }
-    if (context->opset_count == RONDO__ONNX_OPSETS_MAX)
-        return RONDO__FAIL(CORRUPT, FILE, "it imports more than %u operator sets", RONDO__ONNX_OPSETS_MAX);
-    context->opsets[context->opset_count++] = opset;
-    if (!opset.domain.size) context->opset = opset.version;
-    return RONDO_OK;
-}
-
-/* Only the name: whether it is called is seen at the nodes. */
-static rondo_status model_function(rondo__onnx_context *context, rondo__pb_reader *reader) {
-    rondo__pb_bytes name = {0}, domain = {0};
-    rondo__pb_field field;
-    while (rondo__pb_next(reader, &field)) {
-        if (field.number == 1) RONDO__TRY(rondo__pb_get_text(reader, &field, &name));
-        else if (field.number == 10) RONDO__TRY(rondo__pb_get_text(reader, &field, &domain));
-    }
-    RONDO__TRY(rondo__pb_end(reader));
-    if (rondo__import_is(domain, "ai.onnx")) domain.size = 0;
-    void *memory = NULL;
-    RONDO__TRY(rondo__arena_allocate(&context->scratch, domain.size + name.size + 2, &memory));
-    uint8_t *key = memory;
-    if (domain.size) memcpy(key, domain.data, domain.size);
-    memcpy(key + domain.size, "::", 2);
-    if (name.size) memcpy(key + domain.size + 2, name.data, name.size);
-    uint32_t before;
-    return rondo__import_names_insert(&context->functions, (rondo__pb_bytes){key, domain.size + name.size + 2}, 0,
-                                      &before);
-}
-
 static rondo_status model_walk(rondo__onnx_context *context, rondo__pb_reader *reader, model_parts *parts) {
     rondo__pb_field field;
     rondo__pb_reader inner;
@@ -84,11 +32,13 @@ static rondo_status model_walk(rondo__onnx_context *context, rondo__pb_reader *r
             break;
         case MODEL_OPSET:
             RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
-            RONDO__TRY(model_opset(context, &inner));
+            if (context->model_opsets.count == RONDO__ONNX_OPSETS_MAX)
+                return RONDO__FAIL(CORRUPT, FILE, "it imports more than %u operator sets", RONDO__ONNX_OPSETS_MAX);
+            RONDO__TRY(rondo__onnx_opset_read(context, &inner, &context->model_opsets));
             break;
         case MODEL_FUNCTION:
             RONDO__TRY(rondo__pb_enter(reader, &field, &inner));
-            RONDO__TRY(model_function(context, &inner));
+            RONDO__TRY(rondo__onnx_function_add(context, &inner));
             break;
         default: break;
         }
@@ -104,11 +54,12 @@ static rondo_status model_check(const rondo__onnx_context *context, const model_
     if (parts->ir_version < RONDO__ONNX_IR_MIN || parts->ir_version > RONDO__ONNX_IR_MAX)
         return RONDO__FAIL(UNSUPPORTED, CONVERTER, "the model is of IR version %lld; versions %d to %d are read",
                            (long long)parts->ir_version, RONDO__ONNX_IR_MIN, RONDO__ONNX_IR_MAX);
-    if (!context->opset_count) return RONDO__FAIL(CORRUPT, FILE, "the model imports no operator set");
-    if (context->opset && (context->opset < RONDO__ONNX_OPSET_MIN || context->opset > RONDO__ONNX_OPSET_MAX))
+    const int64_t opset = context->model_opsets.onnx;
+    if (!context->model_opsets.count) return RONDO__FAIL(CORRUPT, FILE, "the model imports no operator set");
+    if (opset && (opset < RONDO__ONNX_OPSET_MIN || opset > RONDO__ONNX_OPSET_MAX))
         return RONDO__FAIL(UNSUPPORTED, CONVERTER,
                            "the model uses version %lld of ONNX's operators; versions %d to %d are read",
-                           (long long)context->opset, RONDO__ONNX_OPSET_MIN, RONDO__ONNX_OPSET_MAX);
+                           (long long)opset, RONDO__ONNX_OPSET_MIN, RONDO__ONNX_OPSET_MAX);
     return RONDO_OK;
 }
 
@@ -130,6 +81,11 @@ static rondo_status model_read(rondo__onnx_context *context, const void *data, s
     rondo__pb_budget_init(&context->budget, data);
     rondo__pb_reader_init(&reader, data, size, &context->budget);
     model_parts parts = {0};
+    void *opsets = NULL;
+    RONDO__TRY(
+        rondo__arena_allocate_array(&context->scratch, RONDO__ONNX_OPSETS_MAX, sizeof(rondo__onnx_opset), &opsets));
+    context->model_opsets.entries = opsets;
+    context->opsets = &context->model_opsets;
     rondo_status status = model_walk(context, &reader, &parts);
     if (status && !parts.version_seen && !parts.graph_seen)
         status = rondo__import_within(status, "it is not an ONNX model");
@@ -159,9 +115,11 @@ static rondo_status model_import(rondo_instance *instance, const char *name, con
     rondo__arena_init(&context->scratch, &base->allocator, SIZE_MAX / 4);
     rondo__onnx_store_init(&context->store, &base->allocator, path, root);
     rondo__import_names_init(&context->functions, &base->allocator);
+    rondo__buffer_init(&context->function_list, &base->allocator, sizeof(rondo__onnx_function), (size_t)1 << 20);
     rondo__import_refusals_init(&context->refusals, &base->allocator);
     rondo_status status = rondo__import_within(model_read(context, data, size, out_graph), "'%.300s'", name);
     rondo__import_refusals_deinit(&context->refusals);
+    rondo__buffer_deinit(&context->function_list);
     rondo__import_names_deinit(&context->functions);
     rondo__onnx_store_deinit(&context->store);
     rondo__arena_deinit(&context->scratch);

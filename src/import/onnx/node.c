@@ -16,9 +16,8 @@ enum {
     NODE_OVERLOAD = 8
 };
 
-static rondo_status node_count(rondo__pb_reader reader, rondo__onnx_node *node, bool *out_overloaded) {
+static rondo_status node_count(rondo__pb_reader reader, rondo__onnx_node *node, rondo__pb_bytes *overload) {
     rondo__pb_field field;
-    rondo__pb_bytes overload = {0};
     while (rondo__pb_next(&reader, &field)) {
         rondo__pb_bytes *text = NULL;
         switch (field.number) {
@@ -28,14 +27,13 @@ static rondo_status node_count(rondo__pb_reader reader, rondo__onnx_node *node, 
         case NODE_NAME: text = &node->name; break;
         case NODE_TYPE: text = &node->type; break;
         case NODE_DOMAIN: text = &node->domain; break;
-        case NODE_OVERLOAD: text = &overload; break;
+        case NODE_OVERLOAD: text = overload; break;
         default: break;
         }
         if (!text) continue;
         RONDO__TRY(rondo__pb_once(&reader, &field));
         RONDO__TRY(rondo__pb_get_text(&reader, &field, text));
     }
-    *out_overloaded = overload.size;
     return rondo__pb_end(&reader);
 }
 
@@ -63,10 +61,10 @@ static rondo_status node_opset(rondo__onnx_node *node) {
     rondo__onnx_context *context = node->scope->context;
     if (rondo__import_is(node->domain, "ai.onnx")) node->domain.size = 0;
     if (!node->domain.size) {
-        node->version = context->opset;
+        node->version = context->opsets->onnx;
     } else {
-        for (uint32_t i = 0; i < context->opset_count && !node->version; i++) {
-            const rondo__onnx_opset *opset = &context->opsets[i];
+        for (uint32_t i = 0; i < context->opsets->count && !node->version; i++) {
+            const rondo__onnx_opset *opset = &context->opsets->entries[i];
             if (opset->domain.size == node->domain.size &&
                 memcmp(opset->domain.data, node->domain.data, node->domain.size) == 0)
                 node->version = opset->version;
@@ -78,23 +76,18 @@ static rondo_status node_opset(rondo__onnx_node *node) {
                        node->domain.size ? rondo__onnx_shown(context, node->domain) : "ai.onnx");
 }
 
-/* "Conv", or "domain::Name"; and whether it is a function of the model instead. */
-static rondo_status node_operator(rondo__onnx_node *node, bool overloaded) {
+/* "Conv", or "domain::Name"; and whether it is a function of the model. */
+static rondo_status node_operator(rondo__onnx_node *node, rondo__pb_bytes overload) {
     rondo__onnx_context *context = node->scope->context;
-    if (!node->domain.size) RONDO__TRY(rondo__import_text(&context->scratch, node->type, &node->operator_name));
-    if (node->domain.size || context->functions.count) {
-        size_t size = node->domain.size + 2 + node->type.size;
-        void *memory = NULL;
-        RONDO__TRY(rondo__arena_allocate(&context->scratch, size + 1, &memory));
-        char *name = memory;
-        if (node->domain.size) memcpy(name, node->domain.data, node->domain.size);
-        memcpy(name + node->domain.size, "::", 2);
-        memcpy(name + node->domain.size + 2, node->type.data, node->type.size);
-        rondo__pb_bytes key = {memory, size};
-        node->local = rondo__import_names_find(&context->functions, key) != RONDO__IMPORT_NAMES_NONE;
-        if (node->domain.size) node->operator_name = name;
-    }
-    node->local = node->local || overloaded;
+    rondo__pb_bytes key;
+    RONDO__TRY(rondo__onnx_function_key(context, node->domain, node->type, (rondo__pb_bytes){0}, &key));
+    if (node->domain.size) RONDO__TRY(rondo__import_text(&context->scratch, key, &node->operator_name));
+    else RONDO__TRY(rondo__import_text(&context->scratch, node->type, &node->operator_name));
+    if (!context->functions.count) return RONDO_OK;
+    if (overload.size) RONDO__TRY(rondo__onnx_function_key(context, node->domain, node->type, overload, &key));
+    const uint32_t index = rondo__import_names_find(&context->functions, key);
+    if (index != RONDO__IMPORT_NAMES_NONE)
+        node->function = RONDO__BUFFER_AT(&context->function_list, rondo__onnx_function, index);
     return RONDO_OK;
 }
 
@@ -103,14 +96,14 @@ rondo_status rondo__onnx_node_read(rondo__onnx_scope *scope, const rondo__pb_rea
     memset(out_node, 0, sizeof *out_node);
     out_node->scope = scope;
     out_node->reader = *reader;
-    bool overloaded = false;
-    RONDO__TRY(node_count(*reader, out_node, &overloaded));
+    rondo__pb_bytes overload = {0};
+    RONDO__TRY(node_count(*reader, out_node, &overload));
     RONDO__TRY(node_collect(*reader, out_node));
     if (!out_node->type.size)
         return RONDO__FAIL(CORRUPT, FILE, "node %s names no operator", rondo__onnx_label(out_node));
     scope->context->nodes++;
     RONDO__TRY(node_opset(out_node));
-    return node_operator(out_node, overloaded);
+    return node_operator(out_node, overload);
 }
 
 /* ------------------------------------------------------------------------------------------------ second round */
@@ -128,7 +121,8 @@ static rondo_status node_inputs(rondo__onnx_node *node) {
         if (node->inputs[i] == RONDO_IR_NONE)
             return RONDO__FAIL(CORRUPT, FILE, "node %s: its input '%s' is not defined", rondo__onnx_label(node),
                                rondo__onnx_shown(context, node->input_names[i]));
-        node->input_count = i + 1; /* absent ones at the end are dropped */
+        if (node->inputs[i] == RONDO__ONNX_ABSENT) node->inputs[i] = RONDO_IR_NONE;
+        else node->input_count = i + 1; /* absent ones at the end are dropped */
     }
     return RONDO_OK;
 }
@@ -158,6 +152,7 @@ static rondo_status node_attributes(rondo__onnx_node *node, bool graphs_only) {
     for (uint32_t i = 0; i < node->attribute_message_count; i++) {
         rondo_attribute *attribute = &node->attributes[node->attribute_count];
         RONDO__TRY(rondo__onnx_attribute_read(node, node->attribute_messages[i], graphs_only, attribute));
+        if (!attribute->name) continue;
         if (rondo__onnx_attribute(node, attribute->name))
             return RONDO__FAIL(CORRUPT, FILE, "node %s gives attribute '%.100s' twice", rondo__onnx_label(node),
                                attribute->name);
@@ -190,15 +185,17 @@ static rondo_status node_registered(rondo__onnx_node *node, bool *out_registered
     return RONDO_OK;
 }
 
+/* What a program registered comes before a function of the model, which tells those how to do it who have nothing better;
+ * that comes before what is built in. */
 rondo_status rondo__onnx_node_build(rondo__onnx_node *node) {
-    const char *refusal = node->local ? "a function of the model" : NULL;
-    bool known = !node->local && rondo__ops_find(node->operator_name);
+    bool known = !node->function && rondo__ops_find(node->operator_name);
     bool registered = false;
-    if (!known && !node->local) RONDO__TRY(node_registered(node, &registered));
+    if (!known) RONDO__TRY(node_registered(node, &registered));
     known = known || registered;
     RONDO__TRY(node_inputs(node));
     RONDO__TRY(node_outputs(node));
-    if (!known) RONDO__TRY(rondo__onnx_refuse(node, refusal));
+    if (node->function && !registered) return rondo__onnx_function_call(node);
+    if (!known) RONDO__TRY(rondo__onnx_refuse(node, NULL));
     /* Also of an unknown operator: there may be others in its graphs. */
     RONDO__TRY(node_attributes(node, !known));
     if (known && !registered) RONDO__TRY(rondo__onnx_convert(node));

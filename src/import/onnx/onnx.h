@@ -50,6 +50,28 @@ typedef struct rondo__onnx_opset {
     int64_t version;
 } rondo__onnx_opset;
 
+/* Operator sets that a model, or one of its functions, imports. */
+typedef struct rondo__onnx_opsets {
+    rondo__onnx_opset *entries;
+    uint32_t count;
+    int64_t onnx; /* version of ONNX's own domain; 0: not imported */
+} rondo__onnx_opsets;
+
+#define RONDO__ONNX_CALLS_MAX 64u          /* functions within functions */
+#define RONDO__ONNX_INLINED_MAX (1u << 16) /* nodes that calls of functions make, all together */
+
+/* A function of the model; read when it is first called. */
+typedef struct rondo__onnx_function {
+    rondo__pb_reader reader;
+    const char *name; /* domain::Name */
+    rondo__onnx_opsets opsets;
+    const rondo__pb_bytes *inputs, *outputs, *attributes, *defaults,
+        *nodes; /* names; attributes and nodes as messages */
+    uint32_t input_count, output_count, attribute_count, default_count, node_count;
+    bool read;
+    bool open; /* being called */
+} rondo__onnx_function;
+
 typedef struct rondo__onnx_context {
     rondo_allocator allocator;
     rondo_instance *instance;
@@ -58,33 +80,39 @@ typedef struct rondo__onnx_context {
     rondo__arena scratch;
     rondo__pb_budget budget;
     rondo__onnx_store store;
-    rondo__onnx_opset opsets[RONDO__ONNX_OPSETS_MAX];
-    uint32_t opset_count;
-    int64_t opset; /* of ONNX's own domain; 0: not imported */
+    rondo__onnx_opsets model_opsets;
+    const rondo__onnx_opsets *opsets; /* of what is being read: the model, or a function */
+    rondo__buffer function_list;      /* rondo__onnx_function */
+    uint32_t inlined, calls;
+    bool blamed; /* a function has been named in the failure */
     uint32_t nodes;
     bool unsorted;                 /* a value is used before the node that makes it */
-    rondo__import_names functions; /* "domain::name" of the model's own functions */
+    rondo__import_names functions; /* "domain::Name" of the model's own functions, to their place */
     rondo__import_refusals refusals;
     char shown[4][176]; /* texts for messages, used in turn */
     uint32_t shown_next;
 } rondo__onnx_context;
 
 typedef struct rondo__onnx_scope rondo__onnx_scope;
+typedef struct rondo__onnx_node rondo__onnx_node;
+/* What a function's optional input is where the call does not give it. */
+#define RONDO__ONNX_ABSENT (UINT32_MAX - 1u)
 struct rondo__onnx_scope {
     rondo__onnx_context *context;
     rondo__onnx_scope *parent;
     rondo_ir_graph *graph;
-    rondo__import_names values; /* to rondo_ir_value */
+    rondo__import_names values;   /* to rondo_ir_value, or RONDO__ONNX_ABSENT */
+    const rondo__onnx_node *call; /* of the function whose body this is; null: a graph */
     uint32_t depth;
 };
 
-typedef struct rondo__onnx_node {
+struct rondo__onnx_node {
     rondo__onnx_scope *scope;
     rondo__pb_reader reader; /* of the NodeProto, for its attributes */
     rondo__pb_bytes name, type, domain;
     const rondo__pb_bytes *input_names, *output_names, *attribute_messages;
     uint32_t input_name_count, output_name_count, attribute_message_count;
-    bool local; /* a function of the model */
+    rondo__onnx_function *function; /* of the model, which it calls; null: none */
     /* What becomes of it. Converters change these; the arrays have room for RONDO__ONNX_SPARE more. */
     const char *operator_name;
     int64_t version;
@@ -93,7 +121,7 @@ typedef struct rondo__onnx_node {
     uint32_t input_count, output_count, attribute_count;
     bool refused; /* was noted as unsupported: nothing is made of it */
     bool done;    /* a Constant, whose value has been taken */
-} rondo__onnx_node;
+};
 
 #define RONDO__ONNX_SPARE 8u
 
@@ -162,9 +190,28 @@ RONDO_MUST_USE rondo_status rondo__onnx_info_matches(rondo__onnx_context *contex
 /* A graph from its message; parent null for the model's own. The graph belongs to the caller, or to the parent's. */
 RONDO_MUST_USE rondo_status rondo__onnx_graph_read(rondo__onnx_context *context, rondo__onnx_scope *parent,
                                                    const rondo__pb_reader *reader, rondo_ir_graph **out_graph);
-/* RONDO_IR_NONE when no scope has it. */
+/* RONDO_IR_NONE when no scope has it, RONDO__ONNX_ABSENT for what a call does not give. */
 RONDO_MUST_USE rondo_status rondo__onnx_scope_find(rondo__onnx_scope *scope, rondo__pb_bytes name,
                                                    rondo_ir_value *out_value);
+
+/* An OperatorSetIdProto. `opsets` has room for one more. */
+RONDO_MUST_USE rondo_status rondo__onnx_opset_read(rondo__onnx_context *context, rondo__pb_reader *reader,
+                                                   rondo__onnx_opsets *opsets);
+
+/* --------------------------------------------------------------------------------------------------- functions */
+
+/* Notes a FunctionProto. */
+RONDO_MUST_USE rondo_status rondo__onnx_function_add(rondo__onnx_context *context, const rondo__pb_reader *reader);
+/* "domain::Name", "domain::Name::overload". */
+RONDO_MUST_USE rondo_status rondo__onnx_function_key(rondo__onnx_context *context, rondo__pb_bytes domain,
+                                                     rondo__pb_bytes name, rondo__pb_bytes overload,
+                                                     rondo__pb_bytes *out_key);
+/* Puts the function's nodes in place of a node whose inputs and outputs are known. */
+RONDO_MUST_USE rondo_status rondo__onnx_function_call(rondo__onnx_node *node);
+/* The attribute that a body's node refers to; null when the call does not give it and it has no default. */
+const rondo_attribute *rondo__onnx_function_attribute(const rondo__onnx_scope *scope, rondo__pb_bytes name);
+/* Whether the scope is in the body of a function, at any depth. */
+bool rondo__onnx_function_is_around(const rondo__onnx_scope *scope);
 
 /* ------------------------------------------------------------------------------------------------------- nodes */
 
@@ -176,7 +223,7 @@ RONDO_MUST_USE rondo_status rondo__onnx_node_build(rondo__onnx_node *node);
 /* The value of a Constant's one output; null when the node was refused. */
 RONDO_MUST_USE rondo_status rondo__onnx_constant_node(rondo__onnx_node *node, const rondo__ir_constant **out_constant);
 /* Reads attribute `message` of a node. With graphs_only, reads those that hold a graph and leaves out->kind NONE for
- * the others. */
+ * the others. Its name is null where it refers to one that the call of the function does not give. */
 RONDO_MUST_USE rondo_status rondo__onnx_attribute_read(rondo__onnx_node *node, rondo__pb_bytes message,
                                                        bool graphs_only, rondo_attribute *out_attribute);
 
