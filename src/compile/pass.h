@@ -140,6 +140,15 @@ RONDO_MUST_USE rondo_status rondo__compile_choose(rondo__compile_state *state, r
 RONDO_MUST_USE rondo_status rondo__compile_prefers(rondo__compile_state *state, rondo__compile_request *request,
                                                    const rondo__ir_node_data *before, const rondo__ir_node_data *after,
                                                    bool *out_prefers);
+/* The table of what is fused into what (fusion.c). */
+typedef int32_t rondo__compile_fusion;
+enum { RONDO__COMPILE_FUSION_BIAS = 0, RONDO__COMPILE_FUSION_ACTIVATION = 1 };
+/* Whether the operator is one whose kernels take another in, or one that is taken in. */
+bool rondo__compile_fusion_first(rondo__compile_fusion fusion, const rondo__ir_node_data *node);
+bool rondo__compile_fusion_second(rondo__compile_fusion fusion, const rondo__ir_node_data *node);
+/* Remarks on it when `second` could be fused, but comes after an operator that a program registered. */
+rondo_status rondo__compile_fusion_stopped(rondo__compile_state *state, rondo__compile_fusion fusion,
+                                           const rondo__ir_node_data *first, const rondo__ir_node_data *second);
 /* Puts `fused` in the place of `node`, whose only output it takes from `absorbed`, which dies. Arrays are copied. */
 RONDO_MUST_USE rondo_status rondo__compile_absorb(rondo__compile_state *state, rondo_ir_node node,
                                                   rondo_ir_node absorbed, const rondo__ir_node_data *fused);

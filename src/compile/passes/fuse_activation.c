@@ -16,13 +16,6 @@ typedef struct fuse_activation {
     rondo__compile_request request;
 } fuse_activation;
 
-static bool fuse_activation_one_of(const char *name, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(name, names[i]) == 0) return true;
-    }
-    return false;
-}
-
 static rondo_attribute fuse_activation_float(const char *name, float value) {
     rondo_attribute a = {.name = name, .kind = RONDO_ATTRIBUTE_FLOAT, .count = 1};
     a.value.f = value;
@@ -43,9 +36,8 @@ static bool fuse_activation_bound(const fuse_activation *f, const rondo__ir_node
 /* The attributes that say what the node does; their number, 0 when it is no activation that can be fused. */
 static uint32_t fuse_activation_describe(const fuse_activation *f, const rondo__ir_node_data *node,
                                          rondo_attribute *attributes) {
-    static const char *const names[] = {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip"};
     const char *name = node->operator_name;
-    if (!fuse_activation_one_of(name, names, sizeof names / sizeof *names)) return 0;
+    if (!rondo__compile_fusion_second(RONDO__COMPILE_FUSION_ACTIVATION, node)) return 0;
     attributes[0] = (rondo_attribute){.name = "rondo.activation", .kind = RONDO_ATTRIBUTE_STRING, .count = 1};
     attributes[0].value.s = (rondo_string){name, strlen(name)};
     if (strcmp(name, "LeakyRelu") == 0) {
@@ -66,7 +58,6 @@ static uint32_t fuse_activation_describe(const fuse_activation *f, const rondo__
 }
 
 static rondo_status fuse_activation_try(fuse_activation *f, rondo_ir_node index) {
-    static const char *const producers[] = {"Conv", "Gemm", "MatMul", "Add"};
     rondo_ir_graph *graph = f->graph;
     const rondo__ir_node_data *node = rondo__ir_node_at(graph, index);
     rondo_attribute added[FUSE_ACTIVATION_ATTRIBUTES];
@@ -79,8 +70,8 @@ static rondo_status fuse_activation_try(fuse_activation *f, rondo_ir_node index)
     if (rondo__ir_node_held(node) || rondo__ir_node_held(&before)) return RONDO_OK;
     if (before.dead || before.output_count != 1 || rondo__ir_attribute_find(&before, "rondo.activation") ||
         rondo__ir_value_at(graph, made)->type.dtype != RONDO_DTYPE_F32 ||
-        !fuse_activation_one_of(before.operator_name, producers, sizeof producers / sizeof *producers)) {
-        return RONDO_OK;
+        !rondo__compile_fusion_first(RONDO__COMPILE_FUSION_ACTIVATION, &before)) {
+        return rondo__compile_fusion_stopped(f->state, RONDO__COMPILE_FUSION_ACTIVATION, &before, node);
     }
     void *memory = NULL;
     uint32_t total = before.attribute_count + count;

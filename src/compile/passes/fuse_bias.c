@@ -64,6 +64,9 @@ static rondo_status fuse_bias_try(fuse_bias *f, rondo_ir_node add, uint32_t side
     if (producer == RONDO_IR_NONE || !bias || bias->bytes == 0 || f->uses[made] != 1) return RONDO_OK;
     rondo__ir_node_data before = *rondo__ir_node_at(graph, producer);
     if (rondo__ir_node_held(node) || rondo__ir_node_held(&before)) return RONDO_OK;
+    if (!rondo__compile_fusion_first(RONDO__COMPILE_FUSION_BIAS, &before)) {
+        return rondo__compile_fusion_stopped(f->state, RONDO__COMPILE_FUSION_BIAS, &before, node);
+    }
     if (before.dead || before.output_count != 1 || rondo__ir_attribute_find(&before, "rondo.activation") ||
         (bias->dtype != RONDO_DTYPE_F32 && bias->dtype != RONDO_DTYPE_F64) ||
         !rondo__compile_same_dims(graph, made, node->outputs[0]) || !fuse_bias_shape(f, &before, made, bias, &length)) {
@@ -90,7 +93,7 @@ static rondo_status fuse_bias_run(fuse_bias *f) {
     RONDO__TRY(rondo__compile_count_uses(f->state, &f->uses));
     for (size_t n = 0; n < f->graph->nodes.count; n++) {
         const rondo__ir_node_data *node = rondo__ir_node_at(f->graph, (rondo_ir_node)n);
-        if (node->dead || strcmp(node->operator_name, "Add") != 0 || node->input_count != 2 ||
+        if (node->dead || !rondo__compile_fusion_second(RONDO__COMPILE_FUSION_BIAS, node) || node->input_count != 2 ||
             node->output_count != 1 || node->attribute_count != 0) {
             continue;
         }
