@@ -99,7 +99,7 @@ static void test_beginnings(rondo_test *t) {
     rondo_ir_value_info value = RONDO_IR_VALUE_INFO_INIT;
     const char *symbol, *const symbols[2] = {"batch", NULL};
     styles_open(t, &s);
-    rondo_es_tensor *v1 = rondo_es_variable(s.b, 7, "late"), *v0 = rondo_es_variable(s.b, 3, NULL);
+    rondo_es_tensor *v1 = rondo_es_variable(s.b, 7, "late"), *v0 = rondo_es_variable(s.b, 0, NULL);
     rondo_es_tensor *x = rondo_es_input(s.b, 0), *y = rondo_es_input(s.b, 1);
     (void)rondo_es_set_dtype(y, RONDO_DTYPE_I64);
     (void)rondo_es_set_symbol_shape(y, symbols, 2);
@@ -110,14 +110,14 @@ static void test_beginnings(rondo_test *t) {
     rondo_es_tensor *all[7] = {x, y, v0, v1, c, d, e};
     for (int i = 0; i < 7; i++) (void)rondo_es_set_output(all[i], i);
     styles_build(t, &s);
-    static const char *const names[4] = {"input_0", "input_1", "variable_3", "late"};
+    static const char *const names[4] = {"input_0", "input_1", "variable_0", "late"};
     for (uint32_t i = 0; i < 4; i++) {
         T_OK(t, rondo_ir_graph_get_value(s.graph, rondo_ir_graph_input_value(s.graph, i), &value));
         T_STR(t, value.name, names[i]);
         T_EQ(t, value.dtype, i == 1 ? RONDO_DTYPE_I64 : RONDO_DTYPE_F32);
         T_EQ(t, value.rank, i == 1 || i == 2 ? 2 : 0);
         T_EQ(t, value.attribute_count, i >= 2);
-        if (i >= 2) T_EQ(t, value.attributes[0].value.i, i == 2 ? 3 : 7);
+        if (i >= 2) T_EQ(t, value.attributes[0].value.i, i == 2 ? 0 : 7);
     }
     T_EQ(t, rondo_ir_graph_value_dim(s.graph, rondo_ir_graph_input_value(s.graph, 1), 0, &symbol), -1);
     T_STR(t, symbol, "batch");
