@@ -13,6 +13,7 @@
 #include <structmember.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -110,6 +111,11 @@ bool arguments_hold(const std::vector<Argument>& wanted, PyObject* const* given,
     } else if (given[i] != argument.same.ptr()) {
       reason = kArguments;
       if (Py_TYPE(given[i]) != Py_TYPE(argument.same.ptr())) return false;
+      if (PyFloat_CheckExact(given[i])) {  // by its bits: 0.0 and -0.0 are equal, and not the same factor
+        double now = PyFloat_AS_DOUBLE(given[i]), then = PyFloat_AS_DOUBLE(argument.same.ptr());
+        if (std::memcmp(&now, &then, sizeof now)) return false;
+        continue;
+      }
       int equal = PyObject_RichCompareBool(given[i], argument.same.ptr(), Py_EQ);
       if (equal < 0) PyErr_Clear();
       if (equal <= 0) return false;

@@ -169,6 +169,15 @@ class Sealing(unittest.TestCase):
         self.same(self.check_left("arguments", x, 5, sealed=sealed), x.cpu() * SCALE * 5)
         self.check_left("arguments", x, True, sealed=sealed)
 
+    def test_a_number_s_bits(self):
+        """0.0 and -0.0 are equal and give different products; a number that is not one is equal to nothing."""
+        x = tensors(1)[0]
+        sealed = rondo_torch.seal(torch.compile(scaled), (x, 0.0))
+        self.check_left("arguments", x, -0.0, sealed=sealed)
+        sealed = rondo_torch.seal(torch.compile(scaled), (x, float("nan")))
+        self.assertTrue(sealed(x, float("nan")).isnan().all().item())
+        self.assertEqual(self.left(sealed), {})
+
     def test_a_global(self):
         global SCALE
         x = tensors(1)[0]
