@@ -27,10 +27,18 @@ struct Generator final : c10::GeneratorImpl {
   // A graph draws from what the state is at each replay: a seed that is set in a capture would act once, now.
   void set_current_seed(uint64_t seed) override {
     int index = device_.index();
-    TORCH_CHECK(!capturing(current_stream(index)) || seed == current_seed(),
+    TORCH_CHECK(!capturing(current_stream(index)) || has_seed(seed),
                 "rondo: a generator's seed cannot be changed while the current stream captures: set it before the capture, "
                 "or before a replay");
     set_seed(seed);
+  }
+  // False too where a capture draws from the generator, whose seed is then nobody's to ask for.
+  bool has_seed(uint64_t seed) const {
+    uint64_t now = 0;
+    rondo_status status = rondo_generator_get_seed(handle, &now);
+    bool known = !status;
+    rondo_status_release(status);
+    return known && now == seed;
   }
   void set_seed(uint64_t seed) { check(rondo_generator_set_seed(handle, seed)); }
   uint64_t current_seed() const override {

@@ -208,6 +208,11 @@ class Generators(unittest.TestCase):
             with torch.rondo.graph(graph):
                 torch.rondo.manual_seed(6)
         graph = torch.rondo.RondoGraph()
+        with self.assertRaisesRegex(RuntimeError, "seed cannot be changed while the current stream captures"):
+            with torch.rondo.graph(graph):
+                torch.rand(4, device=DEVICE)
+                torch.manual_seed(6)
+        graph = torch.rondo.RondoGraph()
         with torch.rondo.graph(graph):
             torch.rondo.manual_seed(5)
             drawn = torch.rand(4, device=DEVICE)
