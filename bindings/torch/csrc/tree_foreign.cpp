@@ -278,10 +278,10 @@ bool foreign_facts(void* user, void* const* tensors, uint32_t count, uint64_t* p
   return good;
 }
 
-rondo_status foreign_check(void*, void* object) {
+rondo_status foreign_check(void* user, void* object) {
   const at::Tensor* tensor = tensor_of(object);
   std::string why;
-  return !tensor || readable(*tensor, &why) ? RONDO_OK : fail(RONDO_CODE_STALE, why);
+  return !tensor || readable(*tensor, &why) ? RONDO_OK : host_of(user)->fail_stale(std::move(why));
 }
 
 void do_nothing(void*) {}

@@ -171,8 +171,13 @@ RONDO_HOT void take_inputs(PyObject* list, void** items, Py_ssize_t count) {
   }
   rondo_code code = rondo_status_code(status);
   std::string why = take_failure();
-  std::string text = code == RONDO_CODE_STALE ? std::string(rondo_status_message(status)) : "rondo: " + text_of(status);
-  if (code == RONDO_CODE_STALE) rondo_status_release(status);
+  std::string text = std::exchange(host->stale, {});
+  if (code == RONDO_CODE_STALE) {
+    if (text.empty()) text = rondo_status_message(status);
+    rondo_status_release(status);
+  } else {
+    text = "rondo: " + text_of(status);
+  }
   if (!why.empty()) text += "\n  " + why;
   PyErr_SetString(PyExc_RuntimeError, text.c_str());
   return nullptr;

@@ -72,6 +72,11 @@ void TreeLock::wake() {
 
 rondo_status fail(rondo_code code, const std::string& text) { return rondo_status_make(code, RONDO_LAYER_TREE, text.c_str()); }
 
+rondo_status Host::fail_stale(std::string text) {
+  stale = std::move(text);
+  return fail(RONDO_CODE_STALE, stale);
+}
+
 rondo_status status_of_exception() noexcept {
   try {
     throw;
@@ -186,6 +191,16 @@ RONDO_HOT bool host_facts(void*, void* const* tensors, uint32_t count, uint64_t*
 
 namespace {
 
+// What the poison of the storage says, which knows who took the memory.
+std::string why_stale(const c10::StorageImpl& storage, const Claim& claim, const char* taker) {
+  try {
+    (void)storage.data();
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+  return claim.message(taker);
+}
+
 rondo_status host_check(void* user, void* object) {
   Host* host = host_of(user);
   try {
@@ -196,9 +211,10 @@ rondo_status host_check(void* user, void* object) {
                 !tensor->_is_zerotensor();
     TORCH_CHECK(!lost, "rondo: an input of sizes ", tensor->sizes(), " has no memory: its storage was resized to ",
                 tensor->storage().nbytes(), " bytes");
-    const Claim* claim = claim_of(tensor->storage().unsafeGetStorageImpl());
-    if (claim && claim->stale()) return fail(RONDO_CODE_STALE, claim->message(host->taker));
-    return RONDO_OK;
+    const c10::StorageImpl* storage = tensor->storage().unsafeGetStorageImpl();
+    const Claim* claim = claim_of(storage);
+    if (!claim || !claim->stale()) return RONDO_OK;
+    return host->fail_stale(why_stale(*storage, *claim, host->taker));
   } catch (...) {
     return status_of_exception();
   }

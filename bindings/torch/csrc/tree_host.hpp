@@ -162,8 +162,11 @@ struct Host {
   PyObject* failure = nullptr;  // an exception that a model has raised
   PyObject* surplus = nullptr;  // what a model returned, when it is not as many outputs as were expected
   PyObject* random = nullptr;   // state of the CPU's generator before a recording
+  std::string stale;            // why an input is stale, in full: a status has room for one line of it
 
   rondo_tensor_host table();
+
+  rondo_status fail_stale(std::string text);
 
   // Outputs that were handed out and are dead by now give up their leases.
   void sweep();

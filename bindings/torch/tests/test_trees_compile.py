@@ -280,6 +280,19 @@ class Overwritten(TreeTest):
             for tensor in (out, view):
                 self.assertIn("x * x * x", self.stale(lambda tensor=tensor: tensor + tensor))
 
+    def test_stale_input(self):
+        """The text is as at any other use: it names who took the memory, not who is called, and its lines are lines."""
+        f, g = self.program(), self.compile(lambda x: x + 1)
+        for _ in range(4):
+            torch.compiler.cudagraph_mark_step_begin()
+            out = f(ones(4))
+            torch.compiler.cudagraph_mark_step_begin()
+            f(full(2))
+            text = self.stale(lambda out=out: g(out))
+            self.assertIn("from\n  File", text)
+            self.assertEqual(text, self.stale(out.cpu))
+            g(ones(4))
+
     def test_storage_access_error(self):
         f = self.program()
         for _ in range(4):
