@@ -402,7 +402,8 @@ rondo_status foreign_output(Host* host, const rondo_tree_output& output, void* c
     void* weak = rondo_tree_lease_storage(output.lease);
     auto storage = weak ? watch_of(weak).lock() : nullptr;
     if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
-    return host->view(output, c10::Storage(std::move(storage)), kept->offset, &tensors[index]);
+    c10::VariableVersion unknown(c10::VariableVersion::DISABLED);
+    return host->view(output, c10::Storage(std::move(storage)), unknown, kept->offset, &tensors[index]);
   }
   return host->make_output(output, c10::InferenceMode::is_enabled(), inputs, tensors, index);
 }

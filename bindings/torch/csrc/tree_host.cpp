@@ -535,6 +535,7 @@ void host_adopt(void* user, void* object, rondo_tree_lease* lease, uint64_t epoc
   (void)data.release_context();  // the lease frees the block
   Claim* claim = claim_storage(storage, pointer, where, host->ledger, lease, epoch);
   claim->origin = host->origin_of(object);
+  claim->version = tensor->unsafeGetTensorImpl()->version_counter();
   claim->link();
 }
 

@@ -47,6 +47,7 @@ struct Claim {
   std::shared_ptr<Ledger> ledger;
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   std::shared_ptr<const Origin> origin;
+  c10::VariableVersion version{c10::VariableVersion::DISABLED};  // of the tensors on the storage
 
   explicit Claim(c10::weak_intrusive_ptr<c10::StorageImpl> of) : storage(std::move(of)) {}
   bool stale() const { return !rondo_tree_lease_alive(lease, epoch); }
@@ -183,7 +184,9 @@ struct Host {
 
   rondo_status fresh(const rondo_tree_output& output, bool inference, void** out_tensor);
   [[gnu::noinline]] rondo_status make_fresh(const rondo_tree_output& output, void** out_tensor);
-  rondo_status view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor);
+  rondo_status view(const rondo_tree_output& output, c10::Storage storage, const c10::VariableVersion& version,
+                    int64_t offset, void** out_tensor);
+  rondo_status of_input(const rondo_tree_output& output, void* input, void** out_tensor);
   rondo_status make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
                            uint32_t index);
 };

@@ -292,6 +292,7 @@ rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor
   claim->origin = kept->origin;
   c10::StorageImpl* known = storage.get();
   at::Tensor tensor = make_tensor(*kept, c10::Storage(std::move(storage)), kept->offset);
+  claim->version = tensor.unsafeGetTensorImpl()->version_counter();
   PyObject* object = THPVariable_Wrap(tensor);
   if (!object) {
     claim->held.store(false);
@@ -324,15 +325,35 @@ rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor
   return RONDO_OK;
 }
 
-rondo_status Host::view(const rondo_tree_output& output, c10::Storage storage, int64_t offset, void** out_tensor) {
-  auto* kept = static_cast<Kept*>(output.metadata);
-  PyObject* object = THPVariable_Wrap(make_tensor(*kept, std::move(storage), offset));
+// `version`: of what lies on the storage already. Autograd asks it whether what a forward has saved was changed meanwhile.
+rondo_status Host::view(const rondo_tree_output& output, c10::Storage storage, const c10::VariableVersion& version,
+                        int64_t offset, void** out_tensor) {
+  at::Tensor tensor = make_tensor(*static_cast<Kept*>(output.metadata), std::move(storage), offset);
+  if (version.enabled() && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->set_version_counter(version);
+  PyObject* object = THPVariable_Wrap(tensor);
   if (!object) {
     PyErr_Clear();
     return fail(RONDO_CODE_OUT_OF_MEMORY, "a tensor object for an output could not be made");
   }
   *out_tensor = object;
   return RONDO_OK;
+}
+
+// All of the input is the input itself, as a model returns it: autograd knows what a forward has saved by its object.
+rondo_status Host::of_input(const rondo_tree_output& output, void* object, void** out_tensor) {
+  auto* kept = static_cast<Kept*>(output.metadata);
+  const at::Tensor* input = tensor_of(object);
+  if (!input) return fail(RONDO_CODE_INTERNAL, "the input that an output lies on is no tensor any more");
+  bool all = !output.offset && input->dtype() == kept->dtype && input->sizes() == c10::IntArrayRef(kept->sizes) &&
+             input->strides() == c10::IntArrayRef(kept->strides);
+  if (all) {
+    *out_tensor = Py_NewRef(static_cast<PyObject*>(object));
+    return RONDO_OK;
+  }
+  int64_t bytes = input->storage_offset() * static_cast<int64_t>(input->itemsize()) + output.offset;
+  int64_t item = static_cast<int64_t>(kept->dtype.itemsize());
+  if (bytes % item) return fail(RONDO_CODE_UNSUPPORTED, "an output lies between two elements of an input's storage");
+  return view(output, input->storage(), input->unsafeGetTensorImpl()->version_counter(), bytes / item, out_tensor);
 }
 
 RONDO_HOT rondo_status Host::make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
@@ -346,22 +367,15 @@ RONDO_HOT rondo_status Host::make_output(const rondo_tree_output& output, bool i
     case RONDO_TREE_OUTPUT_ALIAS: {
       const at::Tensor* first = output.index < index ? tensor_of(tensors[output.index]) : nullptr;
       if (!first) return fail(RONDO_CODE_INTERNAL, "the output that another one lies on was not made");
-      return view(output, first->storage(), kept->offset, &tensors[index]);
+      return view(output, first->storage(), first->unsafeGetTensorImpl()->version_counter(), kept->offset, &tensors[index]);
     }
     case RONDO_TREE_OUTPUT_PATH: {
       auto* claim = static_cast<Claim*>(rondo_tree_lease_storage(output.lease));
       auto storage = claim && claim->epoch == output.epoch ? claim->storage.lock() : nullptr;
       if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
-      return view(output, c10::Storage(std::move(storage)), kept->offset, &tensors[index]);
+      return view(output, c10::Storage(std::move(storage)), claim->version, kept->offset, &tensors[index]);
     }
-    default: {
-      const at::Tensor* input = inputs ? tensor_of(inputs[output.index]) : nullptr;
-      if (!input) return fail(RONDO_CODE_INTERNAL, "the input that an output lies on is no tensor any more");
-      int64_t bytes = input->storage_offset() * static_cast<int64_t>(input->itemsize()) + output.offset;
-      int64_t item = static_cast<int64_t>(kept->dtype.itemsize());
-      if (bytes % item) return fail(RONDO_CODE_UNSUPPORTED, "an output lies between two elements of an input's storage");
-      return view(output, input->storage(), bytes / item, &tensors[index]);
-    }
+    default: return of_input(output, inputs ? inputs[output.index] : nullptr, &tensors[index]);
   }
 }
 

@@ -223,6 +223,40 @@ class Steps(TreeTest):
                 f(torch.full((2, 3), float(i), device=DEVICE)).sum().backward()
                 [parameter.grad.cpu() for parameter in model.parameters()]
 
+    def test_what_a_forward_has_saved_was_changed(self):
+        """Replays tell of it, as every run does: an input, a part of one, an output, an output of another function."""
+        square, part, tanh, sine = map(self.compile, (lambda x: x * x, lambda x: x[1:] * x[1:],
+                                                      lambda x: (x @ x).tanh(), lambda x: x.sin()))
+
+        def path(x):
+            between = sine(x)
+            return between, square(between)
+
+        for name, run in (("input", lambda x: (x, square(x))), ("part", lambda x: (x, part(x))),
+                          ("output", lambda x: (tanh(x),) * 2), ("path", path)):
+            with self.subTest(name):
+                for i in range(5):
+                    torch.compiler.cudagraph_mark_step_begin()
+                    run(leaf(i, 3, 3))[1].sum().backward()
+                replays = self.info()["replays"]
+                torch.compiler.cudagraph_mark_step_begin()
+                changed, y = run(leaf(1, 3, 3))
+                self.assertGreater(self.info()["replays"], replays)
+                with torch.no_grad():
+                    changed.add_(1)
+                with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                    y.sum().backward()
+
+    def test_a_backward_of_a_backward_is_refused(self):
+        """As every compiled function does; nothing of the gradient is left out without a word."""
+        f = self.compile(lambda x: (x * x).sin())
+        for i in range(5):
+            f(leaf(i)).sum().backward()
+        x = leaf(1)
+        gradient, = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "does not currently support double backward"):
+            torch.autograd.grad(gradient.sum(), x)
+
     def test_remove_hooks_on_cached_tensors(self):
         f = self.compile(lambda x: x * 2)
         fired = []
