@@ -105,6 +105,12 @@ class DevicesGate(unittest.TestCase):
 
 
 class AllocatorGate(unittest.TestCase):
+    def setUp(self):
+        from torch._inductor import cudagraph_utils
+
+        if not hasattr(cudagraph_utils, "check_caching_allocator_for_cudagraphs"):
+            self.skipTest("PyTorch has no gate for allocators here (2.12), so way 3 has none to change")
+
     def test_no_accelerator_passes(self):
         with mock.patch.object(torch.accelerator, "current_accelerator", return_value=None):
             self.assertIsNone(allocator_gate())
