@@ -126,7 +126,7 @@ static double compile_once(const bench_setup *setup, void (*build)(compile_graph
                            compile_dearest *dearest, rondo_plan_info *info) {
     static const int64_t dims[2] = {SIDE, SIDE};
     compile_graph g = {.seed = 7};
-    double best = INFINITY;
+    double best = (double)INFINITY;
     bench_must(rondo_ir_graph_create(setup->instance, "bench", &g.graph));
     bench_must(rondo_ir_graph_add_input(g.graph, "x", RONDO_DTYPE_F32, 2, dims, NULL, &g.x));
     build(&g, count);
@@ -163,7 +163,7 @@ void bench_compile(const bench_setup *setup, bench_report *report) {
         rondo_plan_info info = RONDO_PLAN_INFO_INIT;
         double large = compile_once(setup, forms[i].build, 40000, &dearest, &info);
         double small = compile_once(setup, forms[i].build, 10000, &dearest, &info);
-        bench_row row = {.value = small, .unit = "ms", .ratio = NAN, .bar = 1000};
+        bench_row row = {.value = small, .unit = "ms", .ratio = (double)NAN, .bar = 1000};
         memcpy(row.name, name, sizeof row.name);
         (void)snprintf(row.note, sizeof row.note, "%u calls; %s takes %.0f %%; arena %llu KiB, at least %llu",
                        info.calls, dearest.name, 100.0 * (double)dearest.ns / (double)dearest.all_ns,
