@@ -234,6 +234,9 @@ typedef struct rondo_tensor_host {
     void (*unwatch)(void *user, void *weak);
     /* Optional. The tree is gone: nothing of the host is called any more. */
     void (*destroy)(void *user);
+    /* Optional. Of the simple path, which hands out the same tensors at each call: these have just been written anew, in
+     * the place of what they held since the call before. Who has saved them for a backward is to find out. */
+    void (*overwritten)(void *user, void *const *tensors, uint32_t count);
 } rondo_tensor_host;
 #define RONDO_TENSOR_HOST_INIT \
     { .struct_size = sizeof(rondo_tensor_host) }

@@ -25,6 +25,7 @@ void rondo__tree_simple_drop(rondo_tree *tree, rondo__tree_function *function) {
     s->size->recordings = 0;
     rondo__free(&tree->allocator, s->buffers, inputs * sizeof *s->buffers);
     rondo__free(&tree->allocator, s->outputs, outputs * sizeof *s->outputs);
+    rondo__free(&tree->allocator, s->written, outputs * sizeof *s->written);
     rondo__free(&tree->allocator, s->fixed, inputs * sizeof *s->fixed);
     rondo__free(&tree->allocator, s->moving, inputs * sizeof *s->moving);
     rondo__free(&tree->allocator, s->values, inputs * sizeof *s->values);
@@ -55,6 +56,7 @@ static rondo_status simple_create(rondo__tree_call *call) {
     s->size = call->size;
     RONDO__TRY(simple_array(call, call->input_count, sizeof *s->buffers, &s->buffers));
     RONDO__TRY(simple_array(call, call->output_count, sizeof *s->outputs, &s->outputs));
+    RONDO__TRY(simple_array(call, call->output_count, sizeof *s->written, &s->written));
     RONDO__TRY(simple_array(call, call->input_count, sizeof *s->fixed, &s->fixed));
     RONDO__TRY(simple_array(call, call->input_count, sizeof *s->moving, &s->moving));
     RONDO__TRY(simple_array(call, call->input_count, sizeof *s->values, &s->values));
@@ -272,6 +274,18 @@ static rondo_status simple_capture(rondo__tree_call *call, void **given) {
     return status;
 }
 
+/* A static input that is handed out is the caller's, who knows when it changes. */
+static bool simple_writes(const rondo__tree_call *call, void *output) {
+    const rondo_tensor_host *host = &call->tree->host;
+    const rondo__tree_simple *s = call->function->simple_state;
+    rondo_tensor_facts facts = {0};
+    rondo_status status = output ? host->describe(host->user, output, &facts) : RONDO_OK;
+    rondo_status_release(status);
+    bool writes = !status && facts.place == RONDO_TENSOR_DEVICE;
+    for (uint32_t i = 0; writes && i < s->fixed_count; i++) writes = s->fixed[i].storage != facts.storage;
+    return writes;
+}
+
 /* The recording's outputs are kept from now on. */
 static void simple_keep(rondo__tree_call *call) {
     rondo_tree *tree = call->tree;
@@ -279,6 +293,7 @@ static void simple_keep(rondo__tree_call *call) {
     for (uint32_t i = 0; i < call->output_count; i++) {
         s->outputs[i] = call->outputs[i];
         call->outputs[i] = NULL;
+        if (simple_writes(call, s->outputs[i])) s->written[s->written_count++] = s->outputs[i];
     }
     if (!s->facts.nodes) {
         tree->ops.release_graph(tree->ops.user, s->graph);
@@ -310,6 +325,7 @@ static rondo_status simple_launch(rondo__tree_call *call) {
     const rondo_tensor_host *host = &tree->host;
     rondo__tree_simple *s = call->function->simple_state;
     if (s->graph) RONDO__TRY(tree->ops.replay(tree->ops.user, s->graph, call->stream));
+    if (host->overwritten && s->written_count) host->overwritten(host->user, s->written, s->written_count);
     for (uint32_t i = 0; i < call->output_count; i++) {
         call->outputs[i] = s->outputs[i] ? host->retain(host->user, s->outputs[i]) : NULL;
     }

@@ -15,11 +15,12 @@ typedef struct rondo__tree_simple {
     rondo_tree_graph_facts facts;
     void **buffers; /* by input: the static copy; null where the input is used as it is */
     void **outputs; /* the kept ones */
+    void **written; /* of them, borrowed: those whose memory a replay writes, which is no static input's */
     rondo__tree_fixed *fixed;
     rondo__tree_moving *moving;
     rondo__tree_value *values;
     rondo_tree_copy *copies;
-    uint32_t fixed_count, moving_count, value_count;
+    uint32_t fixed_count, moving_count, value_count, written_count;
     uint64_t low, high; /* all buffers lie in there */
     uint64_t runs, samples, replay_ns, record_ns;
 } rondo__tree_simple;

@@ -69,6 +69,14 @@ struct Identity {  // what a name has to stand for
   py::object names, key, object;
 };
 
+struct Overlap {  // of two tensors on one storage
+  size_t first, second;
+  int64_t apart;  // bytes from where the one begins to where the other does
+  bool operator==(const Overlap& other) const {
+    return first == other.first && second == other.second && apart == other.apart;
+  }
+};
+
 struct Sealed {
   PyObject_HEAD
   vectorcallfunc call;
@@ -81,6 +89,8 @@ struct State {
   std::vector<Argument> arguments;   // those by name are the last
   std::vector<py::object> keywords;  // their names
   std::vector<size_t> aliases;  // for each tensor leaf the first leaf that is the same object
+  bool writes = false;  // it changes tensors that it is given
+  std::vector<Overlap> overlaps;
   bool own = false;             // the checks here are enough; else the guards are asked
   py::object guards, mode;      // root.check, GlobalStateGuard.check
   std::vector<Local> locals;
@@ -131,6 +141,41 @@ bool aliases_hold(const State& state, const std::vector<PyObject*>& tensors) {
     if (first != state.aliases[i]) return false;
   }
   return true;
+}
+
+std::pair<int64_t, int64_t> bytes_of(const c10::TensorImpl& tensor) {
+  int64_t item = static_cast<int64_t>(tensor.itemsize()), last = 0;
+  for (int64_t i = 0; i < tensor.dim(); i++) last += (tensor.size(i) - 1) * tensor.stride(i);
+  int64_t first = tensor.storage_offset() * item;
+  return {first, tensor.numel() ? first + (last + 1) * item : first};
+}
+
+std::vector<Overlap> overlaps_of(const std::vector<PyObject*>& tensors) {
+  std::vector<Overlap> found;
+  for (size_t i = 0; i < tensors.size(); i++) {
+    const c10::TensorImpl& one = *THPVariable_Unpack(tensors[i]).unsafeGetTensorImpl();
+    for (size_t k = 0; k < i; k++) {
+      const c10::TensorImpl& other = *THPVariable_Unpack(tensors[k]).unsafeGetTensorImpl();
+      if (one.unsafe_storage().unsafeGetStorageImpl() != other.unsafe_storage().unsafeGetStorageImpl()) continue;
+      auto [first, end] = bytes_of(one);
+      auto [begin, last] = bytes_of(other);
+      if (tensors[i] != tensors[k] && first < last && begin < end) found.push_back({k, i, first - begin});
+    }
+  }
+  return found;
+}
+
+// What torch.compile has made for separate tensors is wrong for some that overlap, if it writes to them, and its guards do
+// not say so.
+void check_overlaps(const State& state, const std::vector<PyObject*>& tensors) {
+  if (!state.writes) return;
+  for (const Overlap& now : overlaps_of(tensors)) {
+    bool known = false;
+    for (const Overlap& then : state.overlaps) known = known || now == then;
+    TORCH_CHECK(known, "rondo_torch.seal: tensors ", now.first, " and ", now.second, " of the arguments overlap in memory, as "
+                "they did not when it was sealed, and it changes tensors that it is given: what was compiled would give other "
+                "numbers. Give it a clone of one, or seal the function with arguments that overlap in this way");
+  }
 }
 
 // A call of a function of nothing that answers True or False. What it raises counts as False.
@@ -220,6 +265,7 @@ bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, PyO
   if (!arguments_hold(state.arguments, given, reason, tensors)) return false;
   reason = kAliasing;
   if (!aliases_hold(state, tensors)) return false;
+  check_overlaps(state, tensors);
   reason = kMode;
   if (!modes_hold(state)) return false;
   reason = kGuards;
@@ -240,6 +286,9 @@ PyObject* sealed_call(PyObject* object, PyObject* const* given, size_t flags, Py
     error.restore();
     PyErr_Clear();
     reason = kGuards;
+  } catch (const c10::Error& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
+    return nullptr;
   }
   if (!holds) {
     state.left[reason]++;
@@ -324,6 +373,8 @@ py::object make_sealed(const py::dict& what) {
     while (tensors[first] != tensor) first++;
     state->aliases.push_back(first);
   }
+  state->writes = what["writes"].cast<bool>();
+  state->overlaps = overlaps_of(tensors);
   state->body = what["body"];
   state->fallback = what["fallback"];
   if (!what["self"].is_none()) state->self = what["self"];

@@ -118,6 +118,7 @@ struct Watch {
   c10::weak_intrusive_ptr<c10::StorageImpl> weak;
   const void* pointer;
   std::shared_ptr<const Origin> origin;
+  c10::VariableVersion version;  // of the tensor that is on it
 
   c10::intrusive_ptr<c10::StorageImpl> lock() const {
     auto storage = weak.lock();
@@ -402,8 +403,7 @@ rondo_status foreign_output(Host* host, const rondo_tree_output& output, void* c
     void* weak = rondo_tree_lease_storage(output.lease);
     auto storage = weak ? watch_of(weak).lock() : nullptr;
     if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
-    c10::VariableVersion unknown(c10::VariableVersion::DISABLED);
-    return host->view(output, c10::Storage(std::move(storage)), unknown, kept->offset, &tensors[index]);
+    return host->view(output, c10::Storage(std::move(storage)), watch_of(weak).version, kept->offset, &tensors[index]);
   }
   return host->make_output(output, c10::InferenceMode::is_enabled(), inputs, tensors, index);
 }
@@ -432,7 +432,9 @@ rondo_status foreign_watch(void* user, void* object, void** out_weak) {
   if (!tensor) return fail(RONDO_CODE_INTERNAL, "what is to be watched is no tensor");
   c10::Storage storage = tensor->storage();
   const void* pointer = storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get();
-  *out_weak = new Watch{storage.getWeakStorageImpl(), pointer, origin_of(host_of(user), object)};
+  auto version = tensor->is_inference() ? c10::VariableVersion(c10::VariableVersion::DISABLED)
+                                        : tensor->unsafeGetTensorImpl()->version_counter();
+  *out_weak = new Watch{storage.getWeakStorageImpl(), pointer, origin_of(host_of(user), object), std::move(version)};
   return RONDO_OK;
 }
 

@@ -583,6 +583,16 @@ Host::~Host() {
   Py_XDECREF(random);
 }
 
+namespace {
+// Autograd compares the counts: a forward that saved them is told by its backward, where it would get other numbers.
+void host_overwritten(void*, void* const* objects, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const at::Tensor* tensor = tensor_of(objects[i]);
+    if (tensor && !tensor->is_inference()) tensor->unsafeGetTensorImpl()->bump_version();
+  }
+}
+}  // namespace
+
 rondo_tensor_host Host::table() {
   rondo_tensor_host all{};
   all.struct_size = sizeof all;
@@ -604,6 +614,7 @@ rondo_tensor_host Host::table() {
   all.leave = host_leave;
   all.generation = host_generation;
   all.destroy = host_destroy;
+  all.overwritten = host_overwritten;
   if (adapter) make_foreign(&all);
   return all;
 }

@@ -279,6 +279,13 @@ def _run(compiled, examples, keywords, times):
         compiled(*examples, **keywords)
 
 
+def _versions(values):
+    """How often the tensors among the arguments were changed; None where nobody counts."""
+    if isinstance(values, torch.Tensor):
+        return None if values.is_inference() else values._version
+    return [_versions(value) for value in values] if isinstance(values, (tuple, list)) else 0
+
+
 def _direct(graph):
     """Calls Inductor's code as the graph has it now: it is exchanged when it is graphed."""
     def call(*inputs):
@@ -296,7 +303,8 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     Returns a callable of the same arguments, those by name in any order. A call whose arguments, modes (grad, autocast,
     inference, default device and data type, torch function and dispatch modes), hooks or guards are not what they were
     goes to `compiled`: it recompiles or raises. rondo_torch.seal_info() counts such calls by reason. Each call begins a
-    step, as one of `compiled` does. SealError: it cannot be sealed, and why.
+    step, as one of `compiled` does. Where the function changes tensors that it is given, a call whose tensors overlap in
+    memory in another way than the examples raises. SealError: it cannot be sealed, and why.
     """
     arguments = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
     keywords = {sys.intern(name): value for name, value in (keywords or {}).items()}
@@ -312,10 +320,13 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     entry = _entry_for(frame, described, arguments, keywords)
     name = _compiled_name(entry, frame)
     spy = _Spy(frame.function.__globals__[name])
+    leaves = (*arguments, *keywords.values())
+    before = _versions(leaves)
     with _probing:
         body, names = _body(frame, entry, name, spy, None)
         _begin_step()
         body(*(() if frame.self is None else (frame.self,)), *arguments, **keywords)
+    writes = _versions(leaves) != before or "None" in repr(before)
     for word in names:
         del frame.function.__globals__[word]
     graph, core = spy.graph(), spy.function
@@ -328,7 +339,7 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     if frame.self is None and frame.module is None:
         identities = _own_checks(root, described, frame.function.__globals__)
     sealed = _C.make_sealed({
-        "examples": (*arguments, *keywords.values()), "keywords": tuple(keywords), "body": body, "fallback": compiled,
+        "examples": leaves, "writes": writes, "keywords": tuple(keywords), "body": body, "fallback": compiled,
         "self": frame.self, "guards": root.check,
         "own": identities is not None, "identities": identities or [],
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),

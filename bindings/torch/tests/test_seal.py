@@ -188,6 +188,32 @@ class Sealing(unittest.TestCase):
         finally:
             SCALE = 2.0
 
+    def test_arguments_that_overlap(self):
+        """What was compiled for separate tensors is wrong for these if it writes to one: it says so."""
+        def function(a, b):
+            a.add_(1)
+            return a + b
+
+        sealed = rondo_torch.seal(torch.compile(function), (torch.ones(4, device=DEVICE), torch.ones(4, device=DEVICE)))
+        base = torch.arange(8.0, device=DEVICE)
+        with self.assertRaisesRegex(RuntimeError, "tensors 0 and 1 of the arguments overlap in memory"):
+            sealed(base[:4], base[2:6])
+        self.same(base, torch.arange(8.0))
+        self.same(sealed(base[:4], base[4:]), torch.arange(1.0, 5) + torch.arange(4.0, 8))
+        torch._dynamo.reset()
+        reads = rondo_torch.seal(torch.compile(lambda a, b: a + b), (torch.ones(4, device=DEVICE), torch.ones(4, device=DEVICE)))
+        self.same(reads(base[:4], base[2:6]), base[:4].cpu() + base[2:6].cpu())
+        torch._dynamo.reset()
+        base, plain = torch.arange(8.0, device=DEVICE), torch.arange(8.0)
+
+        def other(a, b):  # PyTorch's cache of graphs does not know overlapping arguments from others
+            a.add_(3)
+            return a + b
+        known = rondo_torch.seal(torch.compile(other), (base[:4], base[2:6]))
+        base.copy_(plain)
+        self.same(known(base[:4], base[2:6]), other(plain[:4], plain[2:6]))
+        self.same(base, plain)
+
     def test_aliased_arguments(self):
         x = tensors(1)[0]
         self.same(self.check_left("aliasing", x, x), (x.cpu() + 1, x.cpu() + 1))

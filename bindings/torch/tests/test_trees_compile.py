@@ -659,6 +659,31 @@ class Options(TreeTest):
         self.assertEqual(len(numbers), 1)
         self.assertEqual(self.recordings(), 1)
 
+    def test_a_forward_without_trees_that_was_run_again(self):
+        """Its outputs are written in place: who has saved them for a backward is refused, and gets no other gradient."""
+        for function in (lambda x: x * x, lambda x: (x * x).sin()):
+            torch._dynamo.reset()
+            f = self.compile(function, triton__cudagraph_trees=False)
+            for i in range(4):
+                x, plain = full(i + 1).requires_grad_(), torch.full((4,), i + 1.0, requires_grad=True)
+                f(x).sum().backward()
+                function(plain).sum().backward()
+                self.same(x.grad, plain.grad)
+            a, b = full(2).requires_grad_(), full(0.5).requires_grad_()
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                (f(a).sum() + f(b).sum()).backward()
+
+    def test_a_static_input_that_a_forward_without_trees_saves(self):
+        """It is the caller's, and is as it was after another forward."""
+        weight = full(3)
+        torch._dynamo.mark_static_address(weight)
+        f = self.compile(lambda x: x * weight, triton__cudagraph_trees=False)
+        for _ in range(3):
+            x, y = full(2).requires_grad_(), full(5).requires_grad_()
+            (f(x).sum() + f(y).sum()).backward()
+            self.same(x.grad, torch.full((4,), 3.0))
+            self.same(y.grad, torch.full((4,), 3.0))
+
     def test_rng_non_trees(self):
         self.check_draws(triton__cudagraph_trees=False)
         torch._dynamo.reset()

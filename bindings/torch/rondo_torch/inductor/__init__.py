@@ -27,6 +27,13 @@ def _refuse(*_arguments, **_options):
         f"rondo: torch.compile is off for this device, since PyTorch has moved what it needs: {why_off()}")
 
 
+class _Refusing:
+    """In the place of a scheduling, which PyTorch 2.15 wants to be a class."""
+
+    def __init__(self, *_arguments, **_options):
+        _refuse()
+
+
 def _register():
     global Scheduling, PythonWrapperCodegen, WrapperFxCodegen
     from torch._inductor.codegen.common import (
@@ -37,7 +44,7 @@ def _register():
     except (ImportError, AttributeError, TypeError) as error:  # the CPU's functions must go on compiling
         patches.refused[IMPORT] = f"{type(error).__name__}: {error}"
         register_device_op_overrides("rondo", DeviceOpOverrides())
-        register_backend_for_device("rondo", _refuse, types.SimpleNamespace(create=_refuse, supports_caching=False))
+        register_backend_for_device("rondo", _Refusing, types.SimpleNamespace(create=_refuse, supports_caching=False))
         return
     Scheduling, PythonWrapperCodegen = scheduling.Scheduling, codegen.PythonWrapperCodegen
     WrapperFxCodegen = codegen.FxWrapperCodegen
