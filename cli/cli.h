@@ -26,8 +26,9 @@ typedef struct cli_options {
     const char *output_dir, *device, *settings, *stage, *format, *check_dir;
     const char *passes; /* of `rondo check`: a file */
     const char *after;
-    char *without; /* passes, separated by commas */
-    int32_t level; /* RONDO_COMPILE_* */
+    const char *cache; /* folder; null or empty: none */
+    char *without;     /* passes, separated by commas */
+    int32_t level;     /* RONDO_COMPILE_* */
     const char *plugins[64];
     uint32_t plugin_count;
     uint64_t random_seed;
@@ -72,7 +73,8 @@ enum {
     CLI_OPT_SECONDS = 1u << 9,
     CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
     CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O */
-    CLI_OPT_DRAW = 1u << 12     /* --seed --rounds --input --schema */
+    CLI_OPT_DRAW = 1u << 12,    /* --seed --rounds --input --schema */
+    CLI_OPT_CACHE = 1u << 13    /* --cache, and RONDO_CACHE_DIR */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
@@ -111,6 +113,7 @@ typedef struct cli_model {
     uint32_t input_count, output_count;
     uint64_t load_ns, compile_ns, capture_ns, copy_ns;
     bool want_compiled;
+    rondo_cache_report cache;                                        /* outcome 0: no cache was asked */
     void (*after_pass)(void *user, const rondo_pass_report *report); /* of the compiler; with `user` */
     void *user;
 } cli_model;
@@ -131,6 +134,10 @@ bool cli_is_plan_file(const char *path);
 void cli_compile_options(const cli_options *options, rondo_compile_options *out);
 /* Compiles for the inputs' shapes and values; for dumps `partial` leaves out what needs no tensors. */
 int cli_model_compile(const cli_options *options, cli_model *model);
+/* What the compile cache did: a line on standard output, or the beginning of a JSON object's members; nothing where none was
+ * asked. */
+void cli_cache_print(const cli_model *model);
+const char *cli_cache_json(const cli_model *model);
 /* Executable, context, device buffers, inputs copied in, everything bound. */
 int cli_model_prepare(cli_model *model);
 /* Captures one run of the context. */

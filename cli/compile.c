@@ -18,6 +18,7 @@ static const char compile_help[] =
     "  --passes A,B         these passes, once each in this order, instead\n"
     "  --disable-pass NAME  leave one out; may be repeated\n"
     "  --list-passes        the passes there are\n"
+    "  --cache DIR          take the plan from there, or leave it there (RONDO_CACHE_DIR; none)\n"
     "  --report             each change and decision of the compiler with its reason, and what the file holds\n"
     "  --json               the sizes as one JSON object\n"
     "  --plugin FILE        load a plugin; may be repeated\n"
@@ -33,16 +34,17 @@ static int report(const cli_options *options, const cli_model *model) {
     if (!status) status = rondo_plan_get_file_info(plan, &file);
     if (!status && options->json)
         printf(
-            "{\"nodes\": %u, \"calls\": %u, \"arena_bytes\": %llu, \"arena_lower_bound\": %llu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
+            "{%s\"nodes\": %u, \"calls\": %u, \"arena_bytes\": %llu, \"arena_lower_bound\": %llu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
             "\"load_us\": %.1f, \"compile_us\": %.1f}\n",
-            info.nodes_in, info.calls, (unsigned long long)info.arena_bytes, (unsigned long long)info.arena_lower_bound,
-            (unsigned long long)info.weight_bytes, (unsigned long long)file.file_bytes, (double)model->load_ns / 1e3,
-            (double)model->compile_ns / 1e3);
+            cli_cache_json(model), info.nodes_in, info.calls, (unsigned long long)info.arena_bytes,
+            (unsigned long long)info.arena_lower_bound, (unsigned long long)info.weight_bytes,
+            (unsigned long long)file.file_bytes, (double)model->load_ns / 1e3, (double)model->compile_ns / 1e3);
     if (!status && !options->json)
         printf("%s: %u nodes -> %u calls; arena %llu bytes (at least %llu), weights %llu bytes, file %llu bytes\n",
                options->output, info.nodes_in, info.calls, (unsigned long long)info.arena_bytes,
                (unsigned long long)info.arena_lower_bound, (unsigned long long)info.weight_bytes,
                (unsigned long long)file.file_bytes);
+    if (!status && options->report && !options->json) cli_cache_print(model);
     for (uint32_t i = 0; !status && options->report && !options->json && rondo_plan_remark(plan, i); ++i)
         printf("  %s\n", rondo_plan_remark(plan, i));
     for (uint32_t i = 0; !status && options->report && !options->json && i < file.partitions; ++i) {
@@ -71,7 +73,8 @@ static int compile_model(cli_options *options, cli_model *model) {
 int cli_compile(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_COMPILE | CLI_OPT_PASSES | CLI_OPT_JSON, options);
+    int code =
+        cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_COMPILE | CLI_OPT_PASSES | CLI_OPT_JSON | CLI_OPT_CACHE, options);
     if (code == CLI_DONE && options->help) {
         fputs(compile_help, stdout);
     } else if (code == CLI_DONE && options->list) {

@@ -313,6 +313,30 @@ void cli_compile_options(const cli_options *options, rondo_compile_options *out)
     if (options->report) out->flags |= RONDO_COMPILE_EXPLAIN;
 }
 
+static rondo_status compile_or_take(const cli_options *options, cli_model *model,
+                                    const rondo_compile_options *compile) {
+    if (!options->cache || !*options->cache || model->want_compiled)
+        return rondo_compile(model->instance, model->ir, compile, model->want_compiled ? &model->compiled : NULL,
+                             &model->plan);
+    model->cache = (rondo_cache_report)RONDO_CACHE_REPORT_INIT;
+    return rondo_compile_cached(model->instance, model->ir, compile, options->cache, NULL, &model->plan, &model->cache);
+}
+
+void cli_cache_print(const cli_model *model) {
+    static const char *const names[] = {NULL, "hit", "miss", "remade", "not stored"};
+    if (model->cache.outcome)
+        printf("compile cache: %s%s%s\n", names[model->cache.outcome], *model->cache.reason ? ": " : "",
+               model->cache.reason);
+}
+
+const char *cli_cache_json(const cli_model *model) {
+    static const char *const texts[] = {"", "\"cache\": \"hit\", \"cache_hits\": 1, \"cache_misses\": 0, ",
+                                        "\"cache\": \"miss\", \"cache_hits\": 0, \"cache_misses\": 1, ",
+                                        "\"cache\": \"remade\", \"cache_hits\": 0, \"cache_misses\": 1, ",
+                                        "\"cache\": \"not stored\", \"cache_hits\": 0, \"cache_misses\": 1, "};
+    return texts[model->cache.outcome];
+}
+
 int cli_model_compile(const cli_options *options, cli_model *model) {
     if (!model->ir) return check_plan_inputs(model);
     uint32_t dim_count = 0;
@@ -346,8 +370,7 @@ int cli_model_compile(const cli_options *options, cli_model *model) {
     compile.values = values;
     if (code == CLI_DONE) {
         uint64_t start = cli_now_ns();
-        rondo_status status = rondo_compile(model->instance, model->ir, &compile,
-                                            model->want_compiled ? &model->compiled : NULL, &model->plan);
+        rondo_status status = compile_or_take(options, model, &compile);
         model->compile_ns = cli_now_ns() - start;
         code = cli_report(status);
     }

@@ -40,6 +40,7 @@ enum {
     OPT_SEED,
     OPT_ROUNDS,
     OPT_SCHEMA,
+    OPT_CACHE,
     OPT_HELP
 };
 
@@ -73,6 +74,7 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"seed", required_argument, 0, OPT_SEED},
                                              {"rounds", required_argument, 0, OPT_ROUNDS},
                                              {"schema", required_argument, 0, OPT_SCHEMA},
+                                             {"cache", required_argument, 0, OPT_CACHE},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
@@ -105,6 +107,7 @@ static uint32_t needed_bit(int option) {
     case OPT_TARGET:
     case OPT_LIST_PASSES:
     case OPT_REPORT: return CLI_OPT_COMPILE;
+    case OPT_CACHE: return CLI_OPT_CACHE;
     case OPT_SEED:
     case OPT_SCHEMA:
     case OPT_ROUNDS: return CLI_OPT_DRAW;
@@ -214,6 +217,7 @@ static int take(int option, cli_options *o) {
     case OPT_CHECK: o->check_dir = optarg; return CLI_DONE;
     case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
     case OPT_TARGET: o->target = optarg; return CLI_DONE;
+    case OPT_CACHE: o->cache = optarg; return CLI_DONE;
     case OPT_REPORT: o->report = true; return CLI_DONE;
     case OPT_SCHEMA: o->schema = optarg; return CLI_DONE;
     case OPT_SEED: return number("seed", optarg, 0, UINT64_MAX, &o->seed);
@@ -240,6 +244,7 @@ int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
     o->threads = 1;
     o->seconds = 1;
     o->timeout_s = 60;
+    if (known & CLI_OPT_CACHE) o->cache = getenv("RONDO_CACHE_DIR");
     opterr = 0;
     optind = 1;
     int option, index = 0, code;

@@ -31,6 +31,7 @@ static const char run_help[] =
     "  -O LEVEL                0 to 3: how much the compiler does (2); rondo passes lists what\n"
     "  --passes A,B            these passes, once each in this order, instead\n"
     "  --disable-pass NAME     leave one out; may be repeated\n"
+    "  --cache DIR             take the plan from there, or leave it there (RONDO_CACHE_DIR; none)\n"
     "  --why                   say what the compiler decided\n"
     "  --json                  one JSON object on standard output instead of text\n"
     "  --plugin FILE           load a plugin; may be repeated\n"
@@ -143,9 +144,9 @@ static void print_summary(const cli_model *model, const cli_options *options) {
     rondo_plan_info info = RONDO_PLAN_INFO_INIT;
     if (cli_report(rondo_plan_get_info(model->plan, &info)) != CLI_DONE) return;
     if (options->json) {
-        printf("{\"nodes\": %u, \"calls\": %u, \"segments\": %u, \"arena_bytes\": %llu, \"weight_bytes\": %llu, "
+        printf("{%s\"nodes\": %u, \"calls\": %u, \"segments\": %u, \"arena_bytes\": %llu, \"weight_bytes\": %llu, "
                "\"load_us\": %.1f, \"compile_us\": %.1f, \"capture_us\": %.1f}\n",
-               info.nodes_in, info.calls, info.segments, (unsigned long long)info.arena_bytes,
+               cli_cache_json(model), info.nodes_in, info.calls, info.segments, (unsigned long long)info.arena_bytes,
                (unsigned long long)info.weight_bytes, (double)model->load_ns / 1e3, (double)model->compile_ns / 1e3,
                (double)model->capture_ns / 1e3);
         return;
@@ -154,6 +155,7 @@ static void print_summary(const cli_model *model, const cli_options *options) {
            info.segments, info.segments == 1 ? "" : "s", (unsigned long long)info.arena_bytes,
            (unsigned long long)info.weight_bytes);
     if (options->why) print_why(model, stdout);
+    if (options->why) cli_cache_print(model);
     for (uint32_t i = 0; i < model->output_count; ++i) {
         rondo_tensor_info output;
         if (cli_report(rondo_plan_output(model->plan, i, &output)) != CLI_DONE) return;
@@ -183,7 +185,7 @@ int cli_run(int argc, char **argv) {
     cli_model model = {0};
     int code = cli_parse(argc, argv,
                          CLI_OPT_INPUT | CLI_OPT_OUTPUT_DIR | CLI_OPT_DEVICE | CLI_OPT_RUN | CLI_OPT_WHY |
-                             CLI_OPT_PASSES | CLI_OPT_CHECK | CLI_OPT_JSON,
+                             CLI_OPT_PASSES | CLI_OPT_CHECK | CLI_OPT_JSON | CLI_OPT_CACHE,
                          options);
     if (code == CLI_DONE && options->help) {
         fputs(run_help, stdout);

@@ -4,6 +4,7 @@
 #define RONDO_RONDO_H
 
 #include <rondo/array.h>
+#include <rondo/cache.h>
 #include <rondo/compiler.h>
 #include <rondo/es.h>
 #include <rondo/file.h>

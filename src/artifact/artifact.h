@@ -41,7 +41,8 @@ typedef struct rondo__artifact_header {
     uint32_t major, minor;
     uint32_t header_bytes, entry_bytes, entry_count;
     uint64_t file_bytes;
-    uint64_t reserved[3];
+    uint64_t key[2]; /* of an entry of the compile cache; else 0 */
+    uint64_t reserved;
 } rondo__artifact_header;
 
 typedef struct rondo__artifact_entry {
@@ -70,6 +71,7 @@ typedef struct rondo__artifact {
     uint64_t bytes;
     void *mapping; /* to be unmapped; null: the bytes are somebody else's */
     uint32_t major, minor;
+    uint64_t key[2];    /* of the header */
     const char *writer; /* version of the library that wrote; in the strings */
     rondo__artifact_part *parts;
     uint32_t part_count;
@@ -87,6 +89,10 @@ typedef struct rondo__artifact_block {
 /* The checksum of a partition. */
 uint64_t rondo__artifact_checksum(const void *data, size_t bytes);
 
+/* rondo__artifact_write, with a key in the header. */
+RONDO_MUST_USE rondo_status rondo__artifact_write_keyed(const rondo_allocator *allocator, const rondo_plan *plan,
+                                                        const rondo__artifact_block *blocks, const uint64_t key[2],
+                                                        const char *path);
 /* Writes the plan, whole or not at all. blocks: one a step. IO; UNSUPPORTED: something that has no form in a file, by
  * name. The same plan gives the same bytes. */
 RONDO_MUST_USE rondo_status rondo__artifact_write(const rondo_allocator *allocator, const rondo_plan *plan,
@@ -122,6 +128,7 @@ typedef struct rondo__artifact_image {
     rondo__buffer own;       /* rondo__artifact_piece */
     uint64_t constant_bytes, own_bytes;
     size_t texts; /* in the index */
+    uint64_t key[2];
 } rondo__artifact_image;
 
 void rondo__artifact_image_init(rondo__artifact_image *image, const rondo_allocator *allocator);

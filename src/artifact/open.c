@@ -55,6 +55,7 @@ static rondo_status open_head(rondo__artifact *file, rondo__artifact_header *out
     memcpy(&checksum, file->data + table, sizeof checksum);
     if (checksum != rondo__artifact_checksum(file->data, (size_t)table))
         return RONDO__ARTIFACT_CORRUPT("the checksum of its header and table is wrong");
+    memcpy(file->key, header.key, sizeof file->key);
     file->major = header.major;
     file->minor = header.minor;
     *out_header = header;

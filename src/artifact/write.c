@@ -115,7 +115,8 @@ static rondo_status write_head(rondo__artifact_image *image, rondo__buffer *head
                                      .minor = RONDO__ARTIFACT_MINOR,
                                      .header_bytes = sizeof(rondo__artifact_header),
                                      .entry_bytes = sizeof(rondo__artifact_entry),
-                                     .entry_count = count};
+                                     .entry_count = count,
+                                     .key = {image->key[0], image->key[1]}};
     RONDO__TRY(rondo__buffer_append(head, &header, sizeof header));
     for (uint32_t i = 0; i < count; i++) {
         rondo__hash hash;
@@ -214,10 +215,16 @@ static rondo_status write_in_place(const rondo_allocator *allocator, const rondo
 
 rondo_status rondo__artifact_write(const rondo_allocator *allocator, const rondo_plan *plan,
                                    const rondo__artifact_block *blocks, const char *path) {
+    return rondo__artifact_write_keyed(allocator, plan, blocks, (const uint64_t[2]){0, 0}, path);
+}
+
+rondo_status rondo__artifact_write_keyed(const rondo_allocator *allocator, const rondo_plan *plan,
+                                         const rondo__artifact_block *blocks, const uint64_t key[2], const char *path) {
     rondo__artifact_image image;
     rondo__buffer head;
     void *block = NULL;
     rondo__artifact_image_init(&image, allocator);
+    memcpy(image.key, key, sizeof image.key);
     rondo__buffer_init(&head, allocator, 1, SIZE_MAX / 4);
     rondo_status status = rondo__artifact_encode(&image, plan, blocks);
     /* Tags first: the strings are hashed before the entries of the sets are written. */

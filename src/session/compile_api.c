@@ -7,6 +7,7 @@
 #include "base/sized.h"
 #include "compile/compile.h"
 #include "device/device.h"
+#include "session/session.h"
 
 #define COMPILE_API_TARGET "cpu,ref"
 #define COMPILE_API_NAME_MAX 64u
@@ -43,17 +44,23 @@ static rondo_status compile_api_registered(rondo__registry *registry, rondo__ker
     return RONDO_OK;
 }
 
+rondo_status rondo__compile_target(rondo_instance *instance, const rondo_compile_options *options,
+                                   rondo_compile_options *out_known, rondo__kernel_set *out_kernels) {
+    rondo__registry *registry = rondo__instance_registry(instance);
+    *out_known = (rondo_compile_options)RONDO_COMPILE_OPTIONS_INIT;
+    RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", options, out_known, sizeof *out_known));
+    if (!out_known->catalogues) out_known->catalogues = COMPILE_API_TARGET;
+    RONDO__TRY(compile_api_catalogues(registry, out_known->catalogues, out_kernels));
+    return compile_api_registered(registry, out_kernels);
+}
+
 rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph, const rondo_compile_options *options,
                            rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
     if (!instance || !graph) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile: instance or graph is null");
-    const rondo__instance_base *base = rondo__instance_base_of(instance);
-    rondo__registry *registry = rondo__instance_registry(instance);
-    rondo_compile_options known = RONDO_COMPILE_OPTIONS_INIT;
-    RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", options, &known, sizeof known));
-    const char *names = known.catalogues ? known.catalogues : COMPILE_API_TARGET;
+    rondo_compile_options known;
     rondo__kernel_set kernels, folder = {.count = 1};
-    RONDO__TRY(compile_api_catalogues(registry, names, &kernels));
-    RONDO__TRY(compile_api_registered(registry, &kernels));
-    RONDO__TRY(rondo__registry_catalogue(registry, "ref", &folder.catalogues[0]));
-    return rondo__compile(&base->allocator, &kernels, &folder, names, graph, options, out_compiled, out_plan);
+    RONDO__TRY(rondo__compile_target(instance, options, &known, &kernels));
+    RONDO__TRY(rondo__registry_catalogue(rondo__instance_registry(instance), "ref", &folder.catalogues[0]));
+    return rondo__compile(&rondo__instance_base_of(instance)->allocator, &kernels, &folder, known.catalogues, graph,
+                          options, out_compiled, out_plan);
 }

@@ -60,6 +60,11 @@ static rondo_status file_api_pack(rondo_instance *instance, const rondo_plan *pl
 }
 
 rondo_status rondo_plan_write(rondo_instance *instance, const rondo_plan *plan, const char *path) {
+    return rondo__plan_write_keyed(instance, plan, (const uint64_t[2]){0, 0}, path);
+}
+
+rondo_status rondo__plan_write_keyed(rondo_instance *instance, const rondo_plan *plan, const uint64_t key[2],
+                                     const char *path) {
     if (!instance || !plan || !path)
         return RONDO__FAIL(INVALID_ARGUMENT, FILE, "rondo_plan_write: instance, plan or path is null");
     const rondo_allocator *allocator = &rondo__instance_base_of(instance)->allocator;
@@ -78,7 +83,7 @@ rondo_status rondo_plan_write(rondo_instance *instance, const rondo_plan *plan, 
         if (!status && strcmp(plan->steps[i].catalogue, RONDO__KERNEL_REGISTERED) == 0)
             status = file_api_own(instance, &plan->steps[i], &own[i], &blocks[i]);
     }
-    if (!status) status = rondo__artifact_write(allocator, plan, blocks, path);
+    if (!status) status = rondo__artifact_write_keyed(allocator, plan, blocks, key, path);
     for (uint32_t i = 0; owned && i < count; i++)
         rondo__free_aligned(allocator, owned[i], (size_t)plan->steps[i].packed_bytes, FILE_API_ALIGNMENT);
     for (uint32_t i = 0; own && i < count; i++) rondo__buffer_deinit(&own[i]);

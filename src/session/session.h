@@ -92,6 +92,15 @@ void rondo__specialisation_retire(rondo_session *session, rondo__specialisation 
 bool rondo__specialisation_fits(const rondo__specialisation *specialisation, const rondo_tensor_view *inputs,
                                 const rondo__session_tensor *tensors);
 
+/* ---- the compile cache's, of compile_api.c and file_api.c */
+
+/* What rondo_compile makes of its options: those that are known, and the catalogues of the target with the instance's own. */
+rondo_status rondo__compile_target(rondo_instance *instance, const rondo_compile_options *options,
+                                   rondo_compile_options *out_known, rondo__kernel_set *out_kernels);
+/* rondo_plan_write, with a key in the file. */
+rondo_status rondo__plan_write_keyed(rondo_instance *instance, const rondo_plan *plan, const uint64_t key[2],
+                                     const char *path);
+
 /* ---- run.c, for every way to run */
 
 /* Counts, dtypes, ranks and fixed sizes. */

@@ -53,6 +53,26 @@ class Offline(unittest.TestCase):
         self.assertEqual(self.file.read_bytes(), again.read_bytes())
         self.assertEqual(sorted(p.name for p in self.file.parent.iterdir()), ["again.rondo", "model.rondo"])
 
+    def test_the_cache(self):
+        inputs = silero_inputs(np.random.default_rng(14), 16000)
+        cache = self.file.with_name("cache")
+        want = run_model(model(SILERO[0]), inputs)
+        for outcome in ("miss", "hit", "hit"):
+            done = self.compile(model(SILERO[0]), *SIZES, "--set", "sr=16000", "--cache", cache, "--json")
+            self.assertEqual(json.loads(done.stdout)["cache"], outcome)
+        arguments = [model(SILERO[0]), "--dim", "input.0=1", "--dim", "input.1=288", "--dim", "state.1=1", "--set", "sr=8000",
+                     "--random", "1", "--cache", cache, "--json"]
+        for hits in (0, 1):
+            done = rondo("run", *arguments)
+            self.assertEqual(json.loads(done.stdout)["cache_hits"], hits, done.stderr)
+        got = run_model(model(SILERO[0]), inputs, "--cache", cache)
+        for name, value in want.items():
+            self.assertEqual(got[name].tobytes(), value.tobytes())
+        for entry in cache.iterdir():
+            entry.write_bytes(entry.read_bytes()[:-1])
+        for outcome in ("remade", "hit"):
+            self.assertEqual(json.loads(rondo("run", *arguments).stdout)["cache"], outcome)
+
     def test_a_value_that_decides_must_be_given(self):
         done = rondo("compile", model(SILERO[0]), "-o", self.file, *SIZES)
         self.assertEqual(done.returncode, 2)
