@@ -47,6 +47,7 @@ static uint32_t copy_kind_of(const void *address) {
 static void copy_now(const copy_shape *s) {
     for (size_t row = 0; row < s->height; row++)
         memmove(s->to + row * s->to_pitch, s->from + row * s->from_pitch, s->width);
+    sim_changed(); /* somebody may wait for a value there */
 }
 
 static aclError copy_at_once(const copy_shape *s, aclrtMemcpyKind kind) {
@@ -145,6 +146,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
     if (!error) error = copy_check_fill(devPtr, maxCount, count);
     if (!error) error = sim_mode_check(context, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT, "a fill that waits");
     if (!error) memset(devPtr, value, count);
+    if (!error) sim_changed();
     return sim_leave(error);
 }
 

@@ -403,6 +403,25 @@ static void test_host_functions(rondo_test *t) {
     T_EQ(t, count, 7);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_devices), T_PLAIN(test_streams), T_PLAIN(test_failures), T_PLAIN(test_events),
-                T_PLAIN(test_records_overtake), T_PLAIN(test_failures_travel), T_PLAIN(test_memory),
-                T_PLAIN(test_copies), T_PLAIN(test_kernels), T_PLAIN(test_host_functions))
+/* A wait for a value sees what a call of the host puts there, however long it has waited. */
+static void test_value_that_the_host_writes(rondo_test *t) {
+    A_OPEN(t);
+    aclrtStream s = acl_stream(t);
+    uint64_t *cell = acl_cell(t, 0), *pinned = NULL;
+    A_OK(t, aclrtMallocHost((void **)&pinned, 8));
+    *pinned = 2;
+    A_OK(t, aclrtValueWait(cell, 1, ACL_VALUE_WAIT_EQ, s));
+    (void)usleep(20000);
+    A_OK(t, aclrtMemset(cell, 8, 1, 1));
+    A_OK(t, aclrtSynchronizeStreamWithTimeout(s, 10000));
+    A_OK(t, aclrtValueWait(cell, 2, ACL_VALUE_WAIT_EQ, s));
+    (void)usleep(20000);
+    A_OK(t, aclrtMemcpy(cell, 8, pinned, 8, ACL_MEMCPY_HOST_TO_DEVICE));
+    A_OK(t, aclrtSynchronizeStreamWithTimeout(s, 10000));
+    A_OK(t, aclrtFreeHost(pinned));
+}
+
+RONDO_TEST_MAIN(T_PLAIN(test_value_that_the_host_writes), T_PLAIN(test_devices), T_PLAIN(test_streams),
+                T_PLAIN(test_failures), T_PLAIN(test_events), T_PLAIN(test_records_overtake),
+                T_PLAIN(test_failures_travel), T_PLAIN(test_memory), T_PLAIN(test_copies), T_PLAIN(test_kernels),
+                T_PLAIN(test_host_functions))
