@@ -48,10 +48,13 @@ typedef struct rondo__import_file {
     size_t size;
 } rondo__import_file;
 
-/* Whole, never more than `maximum` bytes. NOT_FOUND, IO, CORRUPT (empty, too large); the messages name the path. */
+/* Whole, never more than `maximum` bytes. NOT_FOUND, IO, CORRUPT (empty, too large, the small text that stands for a large
+ * file); the messages name the path. */
 RONDO_MUST_USE rondo_status rondo__import_file_read(const rondo_allocator *allocator, const char *path,
                                                     uint64_t maximum, rondo__import_file *out_file);
 void rondo__import_file_release(rondo__import_file *file);
+/* What is refused of a model in memory as of a file: CORRUPT (empty, too large). */
+RONDO_MUST_USE rondo_status rondo__import_memory_check(const char *name, size_t size, uint64_t maximum);
 /* Opens a regular file: NOT_FOUND, IO. */
 RONDO_MUST_USE rondo_status rondo__import_file_open(const char *path, int32_t flags, int32_t *out_descriptor,
                                                     uint64_t *out_size);

@@ -75,7 +75,17 @@ static rondo_status file_read_open(rondo__import_file *file, int32_t descriptor,
     rondo__prefault(data, (size_t)size);
     file->data = data;
     file->size = (size_t)size;
-    return rondo__import_file_fill(descriptor, path, 0, data, (size_t)size);
+    RONDO__TRY(rondo__import_file_fill(descriptor, path, 0, data, (size_t)size));
+    if (!rondo__import_file_is_pointer(data, (size_t)size)) return RONDO_OK;
+    return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is the small text that stands for a large file: fetch the file itself",
+                       path);
+}
+
+rondo_status rondo__import_memory_check(const char *name, size_t size, uint64_t maximum) {
+    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", name);
+    if (size <= maximum) return RONDO_OK;
+    return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %zu bytes; at most %llu are read", name, size,
+                       (unsigned long long)maximum);
 }
 
 rondo_status rondo__import_file_read(const rondo_allocator *allocator, const char *path, uint64_t maximum,

@@ -144,11 +144,7 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     const rondo__instance_base *base = rondo__instance_base_of(instance);
     rondo__import_file file;
     RONDO__TRY(rondo__import_file_read(&base->allocator, path, known.file_bytes_max, &file));
-    rondo_status status;
-    if (rondo__import_file_is_pointer(file.data, file.size))
-        status = RONDO__FAIL(CORRUPT, FILE,
-                             "'%.300s' is the small text that stands for a large file: fetch the file itself", path);
-    else status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
+    rondo_status status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
     rondo__import_file_release(&file);
     return status;
 }
@@ -161,9 +157,6 @@ rondo_status rondo_onnx_import_memory(rondo_instance *instance, const char *name
     if (!name) name = "model in memory";
     rondo_onnx_options known;
     RONDO__TRY(model_options_of(options, &known));
-    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", name);
-    if (size > known.file_bytes_max)
-        return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %zu bytes; at most %llu are read", name, size,
-                           (unsigned long long)known.file_bytes_max);
+    RONDO__TRY(rondo__import_memory_check(name, size, known.file_bytes_max));
     return model_import(instance, name, NULL, NULL, data, size, out_graph);
 }

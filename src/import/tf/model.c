@@ -306,11 +306,7 @@ rondo_status rondo_tf_import(rondo_instance *instance, const char *path, const r
     const rondo__instance_base *base = rondo__instance_base_of(instance);
     rondo__import_file file;
     RONDO__TRY(rondo__import_file_read(&base->allocator, path, known.file_bytes_max, &file));
-    rondo_status status;
-    if (rondo__import_file_is_pointer(file.data, file.size))
-        status = RONDO__FAIL(CORRUPT, FILE,
-                             "'%.300s' is the small text that stands for a large file: fetch the file itself", path);
-    else status = tf_model_import(instance, path, &known, file.data, file.size, out_graph);
+    rondo_status status = tf_model_import(instance, path, &known, file.data, file.size, out_graph);
     rondo__import_file_release(&file);
     return status;
 }
@@ -323,9 +319,6 @@ rondo_status rondo_tf_import_memory(rondo_instance *instance, const char *name, 
     if (!name) name = "graph in memory";
     rondo_tf_options known;
     RONDO__TRY(tf_model_options(options, &known));
-    if (!size) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", name);
-    if (size > known.file_bytes_max)
-        return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %zu bytes; at most %llu are read", name, size,
-                           (unsigned long long)known.file_bytes_max);
+    RONDO__TRY(rondo__import_memory_check(name, size, known.file_bytes_max));
     return tf_model_import(instance, name, &known, data, size, out_graph);
 }
