@@ -280,10 +280,10 @@ def _run(compiled, examples, keywords, times):
 
 
 def _versions(values):
-    """How often the tensors among the arguments were changed; None where nobody counts."""
+    """How often each tensor among the arguments was changed; None of one where nobody counts."""
     if isinstance(values, torch.Tensor):
-        return None if values.is_inference() else values._version
-    return [_versions(value) for value in values] if isinstance(values, (tuple, list)) else 0
+        return [None if values.is_inference() else values._version]
+    return [count for value in values for count in _versions(value)] if isinstance(values, (tuple, list)) else []
 
 
 def _direct(graph):
@@ -326,7 +326,7 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
         body, names = _body(frame, entry, name, spy, None)
         _begin_step()
         body(*(() if frame.self is None else (frame.self,)), *arguments, **keywords)
-    writes = _versions(leaves) != before or "None" in repr(before)
+    writes = None in before or _versions(leaves) != before
     for word in names:
         del frame.function.__globals__[word]
     graph, core = spy.graph(), spy.function
