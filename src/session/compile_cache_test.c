@@ -100,6 +100,7 @@ static void what_is_another_entry(rondo_test *t) {
     const int64_t one = 1, number = 5, other = 6;
     rondo_tensor_view value = {
         .data = (void *)(uintptr_t)&number, .device_type = 1, .rank = 1, .dtype = RONDO_DTYPE_I64, .shape = &one};
+    const rondo_value_binding binding = {"w", &value};
     ct_open(t, &c);
     const rondo_compile_options plain = c.options;
     for (unsigned change = 0, entries = 0; change < 9; change++) {
@@ -112,7 +113,7 @@ static void what_is_another_entry(rondo_test *t) {
         if (change == 5) c.options.without = "dead";
         if (change == 6) c.options.passes = "dead";
         if (change >= 7) {
-            c.options.values = &(const rondo_value_binding){"w", &value};
+            c.options.values = &binding;
             c.options.value_count = 1;
         }
         if (change == 7) {

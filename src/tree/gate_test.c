@@ -648,6 +648,7 @@ static void test_wrong_arguments(rondo_test *t) {
 }
 
 static void test_wrong_facts(rondo_test *t) {
+    static const int64_t one = 1;
     gate_fixture f;
     fixture_open(t, &f);
     for (unsigned i = 0; i < 16; i++) {
@@ -668,9 +669,7 @@ static void test_wrong_facts(rondo_test *t) {
         case 11: f.facts.only = (uint64_t)1 << RONDO_GATE_COUNT, part = "a gate that does not exist"; break;
         case 12: f.facts.mode = 3, part = "unknown mode 3"; break;
         case 13: f.facts.forward = -1, part = "annotation -1"; break;
-        case 14:
-            f.facts.size = (const int64_t[]){1}, f.facts.size_count = f.facts.wanted_count = 1, part = "wanted";
-            break;
+        case 14: f.facts.size = &one, f.facts.size_count = f.facts.wanted_count = 1, part = "wanted"; break;
         default: f.facts.struct_size = 0, part = "RONDO_GATE_FACTS_INIT"; break;
         }
         T_FAILS(t, rondo_gates_check(f.gates, &f.facts, &f.verdict), INVALID_ARGUMENT, part);
