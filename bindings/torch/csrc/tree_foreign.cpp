@@ -5,7 +5,6 @@
 #include "tree_foreign.hpp"
 
 #include <ATen/ops/empty_strided.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/TensorOptions.h>
 
 #include <cstdarg>
@@ -405,7 +404,7 @@ rondo_status foreign_output(Host* host, const rondo_tree_output& output, void* c
     if (!storage) return fail(RONDO_CODE_STALE, "the output of an earlier run, which another one lies on, has ended");
     return host->view(output, c10::Storage(std::move(storage)), watch_of(weak).version, kept->offset, &tensors[index]);
   }
-  return host->make_output(output, c10::InferenceMode::is_enabled(), inputs, tensors, index);
+  return host->make_output(output, inputs, tensors, index);
 }
 
 rondo_status foreign_make_outputs(void* user, const rondo_tree_output* outputs, uint32_t count, void* const* inputs,

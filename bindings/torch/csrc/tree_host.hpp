@@ -25,6 +25,8 @@ namespace rondo_torch {
 
 struct Claim;
 
+constexpr size_t kLine = 64;  // bytes that a processor fetches at once
+
 // Claims of storages that nobody keeps for a tree; who looks for those whose memory was taken finds them here.
 struct Ledger {
   std::mutex mutex;
@@ -37,7 +39,8 @@ struct Origin {
   bool gradient = false;  // a backward made it
 };
 
-struct Claim {
+// What a call looks at of it is its first line.
+struct alignas(kLine) Claim {
   rondo_tree_lease* lease = nullptr;
   uint64_t epoch = 0;
   std::atomic<bool> held{true};     // the lease waits for the end of this claim
@@ -57,6 +60,12 @@ struct Claim {
   void end() {
     if (held.exchange(false, std::memory_order_acq_rel)) rondo_tree_lease_release(lease, epoch);
   }
+  // The same where nobody else can be at it: who asks has the only reference to the storage, and the interpreter's lock.
+  void end_alone() {
+    if (!held.load(std::memory_order_relaxed)) return;
+    held.store(false, std::memory_order_release);
+    rondo_tree_lease_release(lease, epoch);
+  }
   void let_go();
   std::string message(const char* taker) const;
 };
@@ -72,8 +81,6 @@ Claim* claim_storage(const c10::intrusive_ptr<c10::StorageImpl>& storage, void* 
                      const std::shared_ptr<Ledger>& ledger, rondo_tree_lease* lease, uint64_t epoch);
 
 struct Kept;
-
-constexpr size_t kLine = 64;  // bytes that a processor fetches at once
 
 // A tensor object that is handed out again when it is provably dead: an output of a replay that costs nothing. What a call
 // looks at of it is one line.
@@ -182,13 +189,12 @@ struct Host {
   void strike(const Cached& cached);
   std::shared_ptr<const Origin> origin_of(const void* tensor) const;
 
-  rondo_status fresh(const rondo_tree_output& output, bool inference, void** out_tensor);
+  Cached* hand_out(const rondo_tree_output& output, bool inference);
   [[gnu::noinline]] rondo_status make_fresh(const rondo_tree_output& output, void** out_tensor);
   rondo_status view(const rondo_tree_output& output, c10::Storage storage, const c10::VariableVersion& version,
                     int64_t offset, void** out_tensor);
   rondo_status of_input(const rondo_tree_output& output, void* input, void** out_tensor);
-  rondo_status make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
-                           uint32_t index);
+  rondo_status make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index);
 };
 
 [[gnu::cold]] rondo_status fail(rondo_code code, const std::string& text);

@@ -168,7 +168,7 @@ RONDO_HOT bool Host::dead(Cached& cached) {
     return true;
   }
   if (tensor->unsafe_storage().use_count() != 1) return false;
-  cached.claim->end();
+  cached.claim->end_alone();
   return true;
 }
 
@@ -263,25 +263,25 @@ void Host::poison_others() {
 
 // ---------------------------------------------------------------------------------------------------------- make
 
-RONDO_HOT rondo_status Host::fresh(const rondo_tree_output& output, bool inference, void** out_tensor) {
+// One of the two that nobody has, as it was made; null where there is none.
+inline Cached* Host::hand_out(const rondo_tree_output& output, bool inference) {
   auto* kept = static_cast<Kept*>(output.metadata);
-  for (unsigned k = 0; k < 2 && !output.shared; k++) {
-    Cached& cached = kept->slots[(kept->look.last + k) % 2];
-    if (!cached.object || cached.out) continue;
-    if (cached.inference != inference) continue;
-    if (cached.poisoned && !clear_poison(cached)) continue;
-    cached.poisoned = false;
-    cached.claim->epoch = output.epoch;
-    cached.claim->held.store(true, std::memory_order_release);
-    if (rondo_tree_lease_storage(output.lease) != cached.claim) rondo_tree_lease_set_storage(output.lease, cached.claim);
-    cached.out = true;
-    out.push_back(&cached);
-    kept->look.last = static_cast<uint16_t>((kept->look.last + k) % 2);
-    Py_INCREF(cached.object);
-    *out_tensor = cached.object;
-    return RONDO_OK;
+  unsigned which = kept->look.last;
+  auto usable = [inference](const Cached& one) { return one.object && !one.out && one.inference == inference; };
+  if (!usable(kept->slots[which])) {
+    which ^= 1u;
+    if (!usable(kept->slots[which])) return nullptr;
+    kept->look.last = static_cast<uint16_t>(which);
   }
-  return make_fresh(output, out_tensor);
+  Cached& cached = kept->slots[which];
+  if (cached.poisoned && !clear_poison(cached)) return nullptr;
+  cached.poisoned = false;
+  cached.claim->epoch = output.epoch;
+  cached.claim->held.store(true, std::memory_order_release);
+  rondo_tree_lease_set_storage(output.lease, cached.claim);
+  cached.out = true;
+  out.push_back(&cached);
+  return &cached;
 }
 
 rondo_status Host::make_fresh(const rondo_tree_output& output, void** out_tensor) {
@@ -356,11 +356,10 @@ rondo_status Host::of_input(const rondo_tree_output& output, void* object, void*
   return view(output, input->storage(), input->unsafeGetTensorImpl()->version_counter(), bytes / item, out_tensor);
 }
 
-RONDO_HOT rondo_status Host::make_output(const rondo_tree_output& output, bool inference, void* const* inputs, void** tensors,
-                               uint32_t index) {
+rondo_status Host::make_output(const rondo_tree_output& output, void* const* inputs, void** tensors, uint32_t index) {
   auto* kept = static_cast<Kept*>(output.metadata);
   switch (output.kind) {
-    case RONDO_TREE_OUTPUT_FRESH: return fresh(output, inference, &tensors[index]);
+    case RONDO_TREE_OUTPUT_FRESH: return make_fresh(output, &tensors[index]);
     case RONDO_TREE_OUTPUT_KEPT:
       tensors[index] = kept ? Py_XNewRef(kept->itself) : nullptr;
       return RONDO_OK;
@@ -387,7 +386,13 @@ RONDO_HOT rondo_status host_make_outputs(void* user, const rondo_tree_output* ou
     rondo_status status = RONDO_OK;
     out_tensors[i] = nullptr;
     try {
-      status = host->make_output(outputs[i], inference, inputs, out_tensors, i);
+      if (outputs[i].kind == RONDO_TREE_OUTPUT_FRESH && !outputs[i].shared) {
+        if (const Cached* cached = host->hand_out(outputs[i], inference)) {
+          out_tensors[i] = Py_NewRef(cached->object);
+          continue;
+        }
+      }
+      status = host->make_output(outputs[i], inputs, out_tensors, i);
     } catch (...) {
       status = status_of_exception();
     }
