@@ -26,7 +26,8 @@ enum { CATALOGUE_FAMILIES = sizeof catalogue_families / sizeof *catalogue_famili
 const rondo__cpu_operator *rondo__cpu_operator_find(const char *name) {
     for (size_t f = 0; f < CATALOGUE_FAMILIES; f++) {
         for (uint32_t i = 0; i < *catalogue_families[f].count; i++) {
-            if (strcmp(catalogue_families[f].operators[i].name, name) == 0) return &catalogue_families[f].operators[i];
+            const rondo__cpu_operator *operator= &catalogue_families[f].operators[i];
+            if (*operator->name == *name && strcmp(operator->name, name) == 0) return operator;
         }
     }
     return NULL;
@@ -41,10 +42,13 @@ static const char *catalogue_operator_at(void *self, uint32_t index) {
     return NULL;
 }
 
-static rondo_status catalogue_plan(const catalogue_self *self, const rondo_kernel_request *request,
+static rondo_status catalogue_plan(const catalogue_self *self, const rondo_kernel_request *request, bool looking,
                                    rondo__cpu_plan *plan) {
-    *plan =
-        (rondo__cpu_plan){.host = self->host, .set = self->set, .request = request, .facts = RONDO_KERNEL_FACTS_INIT};
+    *plan = (rondo__cpu_plan){.host = self->host,
+                              .set = self->set,
+                              .request = request,
+                              .looking = looking,
+                              .facts = RONDO_KERNEL_FACTS_INIT};
     const rondo__cpu_operator *operator= rondo__cpu_operator_find(request->operator_name);
     if (!operator) return rondo__cpu_refuse(plan, "no kernel of that name");
     rondo_status status = operator->planner(plan);
@@ -58,7 +62,7 @@ static rondo_status catalogue_plan(const catalogue_self *self, const rondo_kerne
 static rondo_status catalogue_find(void *self, const rondo_kernel_request *request, rondo_kernel_facts *out_facts) {
     const catalogue_self *c = self;
     rondo__cpu_plan plan;
-    rondo_status status = catalogue_plan(c, request, &plan);
+    rondo_status status = catalogue_plan(c, request, true, &plan);
     if (status) return status;
     rondo__cpu_context_free(c->host, plan.kernel.context);
     const uint32_t size = out_facts->struct_size;
@@ -70,7 +74,7 @@ static rondo_status catalogue_find(void *self, const rondo_kernel_request *reque
 static rondo_status catalogue_pack(void *self, const rondo_kernel_request *request, void *out) {
     const catalogue_self *c = self;
     rondo__cpu_plan plan;
-    rondo_status status = catalogue_plan(c, request, &plan);
+    rondo_status status = catalogue_plan(c, request, false, &plan);
     if (status) return status;
     if (plan.pack) plan.pack(&plan, out);
     rondo__cpu_context_free(c->host, plan.kernel.context);
@@ -79,7 +83,7 @@ static rondo_status catalogue_pack(void *self, const rondo_kernel_request *reque
 
 static rondo_status catalogue_prepare(void *self, const rondo_kernel_request *request, rondo_kernel *out_kernel) {
     rondo__cpu_plan plan;
-    rondo_status status = catalogue_plan(self, request, &plan);
+    rondo_status status = catalogue_plan(self, request, false, &plan);
     if (!status) *out_kernel = plan.kernel;
     return status;
 }

@@ -67,7 +67,7 @@ static rondo_status conv_space(rondo__cpu_plan *plan, conv_problem *p, uint32_t 
     return RONDO_OK;
 }
 
-/* Asked about every weight each time a plan looks at a node, so eight at a time: an exponent of all ones is no number.
+/* Asked about every weight each time a kernel is looked for, so eight at a time: an exponent of all ones is no number.
  * Vectors of 16 bytes, which every target has. */
 static bool conv_finite(const float *w, uint64_t count) {
     typedef uint32_t conv_bits __attribute__((vector_size(16), aligned(4), may_alias));
@@ -119,8 +119,8 @@ static rondo_status conv_read(rondo__cpu_plan *plan, conv_problem *p) {
     status = conv_space(plan, p, (uint32_t)x->rank - 2);
     if (!status) status = rondo__cpu_activation_read(plan, &p->activation);
     if (status) return status;
-    /* Padding takes part as zeros, and zero times infinity is not zero. */
-    if (w->constant && !conv_finite(w->constant, rondo__cpu_elements(w)))
+    /* Padding takes part as zeros, and zero times infinity is not zero. What was found is not looked at again. */
+    if (plan->looking && w->constant && !conv_finite(w->constant, rondo__cpu_elements(w)))
         return rondo__cpu_refuse(plan, "weights that are not finite");
     return RONDO_OK;
 }

@@ -14,6 +14,7 @@ typedef struct rondo__cpu_plan {
     const rondo_host_api *host;
     const rondo__cpu_set *set;
     const rondo_kernel_request *request;
+    bool looking; /* find: whether the values of constants will do is asked here, and holds from then on */
     rondo_kernel_facts facts;
     rondo_kernel kernel; /* its context, when there is one, is from rondo__cpu_context */
     /* Fills the packed block; null when facts.packed_bytes is 0. */

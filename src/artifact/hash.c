@@ -9,6 +9,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+enum { HASH_WIDE_FROM = 1024 }; /* below, it would not pay */
+
 _Static_assert(sizeof(XXH3_state_t) <= sizeof(rondo__hash), "the state of XXH3 fits");
 _Static_assert(_Alignof(XXH3_state_t) <= _Alignof(rondo__hash), "and lies well");
 
@@ -22,4 +24,8 @@ uint64_t rondo__hash_value(const rondo__hash *hash) {
     return XXH3_64bits_digest((const XXH3_state_t *)(const void *)hash);
 }
 
-uint64_t rondo__artifact_checksum(const void *data, size_t bytes) { return XXH3_64bits(bytes ? data : "", bytes); }
+uint64_t rondo__artifact_checksum(const void *data, size_t bytes) {
+    uint64_t sum;
+    if (bytes >= HASH_WIDE_FROM && rondo__hash_wide(data, bytes, &sum)) return sum;
+    return XXH3_64bits(bytes ? data : "", bytes);
+}

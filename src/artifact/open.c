@@ -207,7 +207,7 @@ static rondo_status open_map(const char *path, int descriptor, void **out_mappin
     if (fstat(descriptor, &facts) != 0) return open_failed(path, errno);
     if (!S_ISREG(facts.st_mode)) return RONDO__FAIL(IO, FILE, "'%.300s' is not a regular file", path);
     if (facts.st_size <= 0) return RONDO__ARTIFACT_CORRUPT("'%.300s' is empty", path);
-    void *mapping = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, descriptor, 0);
+    void *mapping = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED) return open_failed(path, errno);
     *out_mapping = mapping;
     *out_bytes = (uint64_t)facts.st_size;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 
@@ -44,11 +45,14 @@ rondo_status rondo__allocate_aligned(const rondo_allocator *allocator, size_t si
     return RONDO_OK;
 }
 
+enum { PREFAULT_FROM = 65536 }; /* bytes; below, the call costs what it saves */
+
 void rondo__prefault(void *pointer, size_t size) {
 #ifdef MADV_POPULATE_WRITE /* Linux 5.14; an older one answers that it knows no such advice, and nothing is lost */
-    const uintptr_t page = 65536u; /* no supported system has larger ones */
+    if (size < PREFAULT_FROM) return;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = ((uintptr_t)pointer + page - 1u) & ~(page - 1u), to = ((uintptr_t)pointer + size) & ~(page - 1u);
-    if (size >= 4u * page && to > from) (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
+    if (to > from) (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
 #else
     (void)pointer;
     (void)size;

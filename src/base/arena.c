@@ -122,10 +122,15 @@ rondo_status rondo__arena_allocate_array(rondo__arena *arena, size_t count, size
     return rondo__arena_allocate(arena, bytes, out_pointer);
 }
 
-rondo_status rondo__arena_copy(rondo__arena *arena, const void *data, size_t size, void **out_pointer) {
-    RONDO__TRY(arena_take(arena, size, ARENA_ALIGNMENT, out_pointer));
+rondo_status rondo__arena_copy_aligned(rondo__arena *arena, const void *data, size_t size, size_t alignment,
+                                       void **out_pointer) {
+    RONDO__TRY(arena_take(arena, size, alignment, out_pointer));
     if (size) memcpy(*out_pointer, data, size);
     return RONDO_OK;
+}
+
+rondo_status rondo__arena_copy(rondo__arena *arena, const void *data, size_t size, void **out_pointer) {
+    return rondo__arena_copy_aligned(arena, data, size, ARENA_ALIGNMENT, out_pointer);
 }
 
 rondo_status rondo__arena_string(rondo__arena *arena, const char *text, size_t length, const char **out_text) {

@@ -25,8 +25,10 @@ RONDO_MUST_USE rondo_status rondo__arena_allocate_array(rondo__arena *arena, siz
                                                         void **out_pointer);
 RONDO_MUST_USE rondo_status rondo__arena_allocate_aligned(rondo__arena *arena, size_t size, size_t alignment,
                                                           void **out_pointer);
-/* Uninitialised memory apart: copies. */
+/* Nothing is zeroed first: copies. */
 RONDO_MUST_USE rondo_status rondo__arena_copy(rondo__arena *arena, const void *data, size_t size, void **out_pointer);
+RONDO_MUST_USE rondo_status rondo__arena_copy_aligned(rondo__arena *arena, const void *data, size_t size,
+                                                      size_t alignment, void **out_pointer);
 /* length bytes and a terminator. */
 RONDO_MUST_USE rondo_status rondo__arena_string(rondo__arena *arena, const char *text, size_t length,
                                                 const char **out_text);

@@ -111,8 +111,7 @@ rondo_status rondo__ir_data_size(rondo_dtype dtype, int32_t rank, const int64_t 
 rondo_status rondo__ir_data_copy(rondo_ir_graph *graph, rondo_dtype dtype, int64_t elements, size_t bytes,
                                  const void *data, const void **out_data) {
     void *pointer;
-    RONDO__TRY(rondo__arena_allocate_aligned(&graph->arena, bytes, 64, &pointer));
-    if (bytes) memcpy(pointer, data, bytes);
+    RONDO__TRY(rondo__arena_copy_aligned(&graph->arena, data, bytes, 64, &pointer));
     if (dtype == RONDO_DTYPE_STRING) {
         rondo_string *strings = pointer;
         for (int64_t i = 0; i < elements; i++) {
