@@ -79,7 +79,7 @@ static rondo_status arena_add_block(rondo__arena *arena, size_t need) {
     return RONDO_OK;
 }
 
-static rondo_status arena_take(rondo__arena *arena, size_t size, size_t alignment, void **out_pointer) {
+rondo_status rondo__arena_take(rondo__arena *arena, size_t size, size_t alignment, void **out_pointer) {
     *out_pointer = NULL;
     if (alignment < ARENA_ALIGNMENT) alignment = ARENA_ALIGNMENT;
     if (alignment & (alignment - 1))
@@ -105,7 +105,7 @@ static rondo_status arena_take(rondo__arena *arena, size_t size, size_t alignmen
 }
 
 rondo_status rondo__arena_allocate_aligned(rondo__arena *arena, size_t size, size_t alignment, void **out_pointer) {
-    RONDO__TRY(arena_take(arena, size, alignment, out_pointer));
+    RONDO__TRY(rondo__arena_take(arena, size, alignment, out_pointer));
     memset(*out_pointer, 0, size ? size : 1);
     return RONDO_OK;
 }
@@ -124,7 +124,7 @@ rondo_status rondo__arena_allocate_array(rondo__arena *arena, size_t count, size
 
 rondo_status rondo__arena_copy_aligned(rondo__arena *arena, const void *data, size_t size, size_t alignment,
                                        void **out_pointer) {
-    RONDO__TRY(arena_take(arena, size, alignment, out_pointer));
+    RONDO__TRY(rondo__arena_take(arena, size, alignment, out_pointer));
     if (size) memcpy(*out_pointer, data, size);
     return RONDO_OK;
 }
@@ -138,7 +138,7 @@ rondo_status rondo__arena_string(rondo__arena *arena, const char *text, size_t l
     void *copy = NULL;
     *out_text = NULL;
     if (!rondo__checked_add_size(length, 1, &size)) return arena_too_large(arena, length);
-    RONDO__TRY(arena_take(arena, size, ARENA_ALIGNMENT, &copy));
+    RONDO__TRY(rondo__arena_take(arena, size, ARENA_ALIGNMENT, &copy));
     if (length) memcpy(copy, text, length);
     ((char *)copy)[length] = 0;
     *out_text = copy;

@@ -25,7 +25,9 @@ RONDO_MUST_USE rondo_status rondo__arena_allocate_array(rondo__arena *arena, siz
                                                         void **out_pointer);
 RONDO_MUST_USE rondo_status rondo__arena_allocate_aligned(rondo__arena *arena, size_t size, size_t alignment,
                                                           void **out_pointer);
-/* Nothing is zeroed first: copies. */
+/* Not zeroed: what is there is to be filled at once. */
+RONDO_MUST_USE rondo_status rondo__arena_take(rondo__arena *arena, size_t size, size_t alignment, void **out_pointer);
+/* Copies. */
 RONDO_MUST_USE rondo_status rondo__arena_copy(rondo__arena *arena, const void *data, size_t size, void **out_pointer);
 RONDO_MUST_USE rondo_status rondo__arena_copy_aligned(rondo__arena *arena, const void *data, size_t size,
                                                       size_t alignment, void **out_pointer);

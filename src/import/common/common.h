@@ -53,6 +53,11 @@ typedef struct rondo__import_file {
 RONDO_MUST_USE rondo_status rondo__import_file_read(const rondo_allocator *allocator, const char *path,
                                                     uint64_t maximum, rondo__import_file *out_file);
 void rondo__import_file_release(rondo__import_file *file);
+/* The first and the last step of that, for who reads a file piece by piece: room for all of it, which nothing is in yet;
+ * and whether it is that small text. */
+RONDO_MUST_USE rondo_status rondo__import_file_room(rondo__import_file *file, const char *path, uint64_t size,
+                                                    uint64_t maximum);
+RONDO_MUST_USE rondo_status rondo__import_file_check(const rondo__import_file *file, const char *path);
 /* What is refused of a model in memory as of a file: CORRUPT (empty, too large). */
 RONDO_MUST_USE rondo_status rondo__import_memory_check(const char *name, size_t size, uint64_t maximum);
 /* Opens a regular file: NOT_FOUND, IO. */

@@ -62,8 +62,7 @@ bool rondo__import_file_is_pointer(const void *data, size_t size) {
            memcmp(data, file_pointer_start, sizeof file_pointer_start - 1) == 0;
 }
 
-static rondo_status file_read_open(rondo__import_file *file, int32_t descriptor, const char *path, uint64_t size,
-                                   uint64_t maximum) {
+rondo_status rondo__import_file_room(rondo__import_file *file, const char *path, uint64_t size, uint64_t maximum) {
     if (size == 0) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", path);
     if (size > maximum)
         return RONDO__FAIL(CORRUPT, FILE,
@@ -72,13 +71,23 @@ static rondo_status file_read_open(rondo__import_file *file, int32_t descriptor,
     if (size > SIZE_MAX / 2) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' exceeds the address space", path);
     void *data = NULL;
     RONDO__TRY_NOTE(rondo__allocate(&file->allocator, (size_t)size, &data), "while reading '%s'", path);
-    rondo__prefault(data, (size_t)size);
     file->data = data;
     file->size = (size_t)size;
-    RONDO__TRY(rondo__import_file_fill(descriptor, path, 0, data, (size_t)size));
-    if (!rondo__import_file_is_pointer(data, (size_t)size)) return RONDO_OK;
+    return RONDO_OK;
+}
+
+rondo_status rondo__import_file_check(const rondo__import_file *file, const char *path) {
+    if (!rondo__import_file_is_pointer(file->data, file->size)) return RONDO_OK;
     return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is the small text that stands for a large file: fetch the file itself",
                        path);
+}
+
+static rondo_status file_read_open(rondo__import_file *file, int32_t descriptor, const char *path, uint64_t size,
+                                   uint64_t maximum) {
+    RONDO__TRY(rondo__import_file_room(file, path, size, maximum));
+    rondo__prefault(file->data, file->size);
+    RONDO__TRY(rondo__import_file_fill(descriptor, path, 0, file->data, file->size));
+    return rondo__import_file_check(file, path);
 }
 
 rondo_status rondo__import_memory_check(const char *name, size_t size, uint64_t maximum) {

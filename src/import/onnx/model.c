@@ -102,8 +102,9 @@ static rondo_status model_read(rondo__onnx_context *context, const void *data, s
     return RONDO_OK;
 }
 
-static rondo_status model_import(rondo_instance *instance, const char *name, const char *path, const char *root,
-                                 const void *data, size_t size, rondo_ir_graph **out_graph) {
+/* `source` is the file that the bytes are of; null: they came in memory. */
+static rondo_status model_import(rondo_instance *instance, const char *name, const rondo__onnx_file *source,
+                                 const char *root, const void *data, size_t size, rondo_ir_graph **out_graph) {
     const rondo__instance_base *base = rondo__instance_base_of(instance);
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_zeroed(&base->allocator, sizeof(rondo__onnx_context), &memory));
@@ -112,8 +113,9 @@ static rondo_status model_import(rondo_instance *instance, const char *name, con
     context->instance = instance;
     context->log = &base->log;
     context->file = name;
+    context->source = source;
     rondo__arena_init(&context->scratch, &base->allocator, SIZE_MAX / 4);
-    rondo__onnx_store_init(&context->store, &base->allocator, path, root);
+    rondo__onnx_store_init(&context->store, &base->allocator, source ? source->path : NULL, root);
     rondo__import_names_init(&context->functions, &base->allocator);
     rondo__buffer_init(&context->function_list, &base->allocator, sizeof(rondo__onnx_function), (size_t)1 << 20);
     rondo__import_refusals_init(&context->refusals, &base->allocator);
@@ -142,10 +144,11 @@ rondo_status rondo_onnx_import(rondo_instance *instance, const char *path, const
     rondo_onnx_options known;
     RONDO__TRY(model_options_of(options, &known));
     const rondo__instance_base *base = rondo__instance_base_of(instance);
-    rondo__import_file file;
-    RONDO__TRY(rondo__import_file_read(&base->allocator, path, known.file_bytes_max, &file));
-    rondo_status status = model_import(instance, path, path, known.external_root, file.data, file.size, out_graph);
-    rondo__import_file_release(&file);
+    rondo__onnx_file file;
+    RONDO__TRY(rondo__onnx_file_read(&base->allocator, path, known.file_bytes_max, &file));
+    rondo_status status =
+        model_import(instance, path, &file, known.external_root, file.bytes.data, file.bytes.size, out_graph);
+    rondo__onnx_file_release(&file);
     return status;
 }
 

@@ -43,6 +43,23 @@ void rondo__onnx_store_init(rondo__onnx_store *store, const rondo_allocator *all
                             const char *root);
 void rondo__onnx_store_deinit(rondo__onnx_store *store);
 
+/* The model's own file. Large raw data of the main graph's initializers is not in `bytes`: what lies there is anything. */
+typedef struct rondo__onnx_file {
+    rondo__import_file bytes;
+    rondo__buffer holes;
+    const char *path;
+    int32_t descriptor; /* open as long as there may be something to read */
+} rondo__onnx_file;
+
+/* As rondo__import_file_read. */
+RONDO_MUST_USE rondo_status rondo__onnx_file_read(const rondo_allocator *allocator, const char *path, uint64_t maximum,
+                                                  rondo__onnx_file *out_file);
+void rondo__onnx_file_release(rondo__onnx_file *file);
+/* Whether they can be looked at where they are; null has all. */
+bool rondo__onnx_file_has(const rondo__onnx_file *file, rondo__pb_bytes bytes);
+/* From memory or from the file: IO. */
+RONDO_MUST_USE rondo_status rondo__onnx_file_copy(const rondo__onnx_file *file, rondo__pb_bytes bytes, void *out);
+
 /* ----------------------------------------------------------------------------------------------------- import */
 
 typedef struct rondo__onnx_opset {
@@ -77,6 +94,7 @@ typedef struct rondo__onnx_context {
     rondo_instance *instance;
     const rondo__log *log; /* may be null */
     const char *file;      /* for log lines */
+    const rondo__onnx_file *source; /* null: the model came from memory */
     rondo__arena scratch;
     rondo__pb_budget budget;
     rondo__onnx_store store;

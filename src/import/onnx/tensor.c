@@ -299,7 +299,9 @@ static rondo_status tensor_fill(rondo__onnx_context *context, const rondo__onnx_
                                 void *out) {
     switch (tensor->data_field) {
     case 0: return RONDO_OK;
-    case TENSOR_RAW: memcpy(out, tensor->raw.data, tensor->raw.size); return tensor_check_bools(tensor, out);
+    case TENSOR_RAW:
+        RONDO__TRY(rondo__onnx_file_copy(context->source, tensor->raw, out));
+        return tensor_check_bools(tensor, out);
     case TENSOR_EXTERNAL:
         RONDO__TRY(rondo__onnx_external_locate(context, tensor));
         RONDO__TRY(rondo__onnx_external_fill(context, tensor, out));
@@ -323,14 +325,14 @@ rondo_status rondo__onnx_tensor_fill(rondo__onnx_context *context, const rondo__
 
 static rondo_status tensor_constant(rondo__onnx_context *context, rondo_ir_graph *graph,
                                     const rondo__onnx_tensor *tensor, const rondo__ir_constant **out_constant) {
-    if (tensor->data_field == TENSOR_RAW) {
+    if (tensor->data_field == TENSOR_RAW && rondo__onnx_file_has(context->source, tensor->raw)) {
         RONDO__TRY(tensor_check_bools(tensor, tensor->raw.data));
         return rondo__ir_constant_make(graph, tensor->dtype, tensor->rank, tensor->dims, tensor->raw.data, true,
                                        out_constant);
     }
     if (tensor->data_field == TENSOR_EXTERNAL) RONDO__TRY(rondo__onnx_external_locate(context, tensor));
     void *data = NULL;
-    RONDO__TRY(rondo__arena_allocate_aligned(&graph->arena, tensor->bytes, 64, &data));
+    RONDO__TRY(rondo__arena_take(&graph->arena, tensor->bytes, 64, &data));
     RONDO__TRY(tensor_fill(context, tensor, &graph->arena, data));
     return rondo__ir_constant_make(graph, tensor->dtype, tensor->rank, tensor->dims, data, false, out_constant);
 }
