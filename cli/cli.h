@@ -27,6 +27,7 @@ typedef struct cli_options {
     const char *passes; /* of `rondo check`: a file */
     const char *after;
     const char *cache; /* folder; null or empty: none */
+    const char *trace; /* file */
     char *without;     /* passes, separated by commas */
     int32_t level;     /* RONDO_COMPILE_* */
     const char *plugins[64];
@@ -74,7 +75,8 @@ enum {
     CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
     CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O */
     CLI_OPT_DRAW = 1u << 12,    /* --seed --rounds --input --schema */
-    CLI_OPT_CACHE = 1u << 13    /* --cache, and RONDO_CACHE_DIR */
+    CLI_OPT_CACHE = 1u << 13,   /* --cache, and RONDO_CACHE_DIR */
+    CLI_OPT_PROFILE = 1u << 14  /* --repeat --trace */
 };
 /* Parses argv[1..]; CLI_DONE, or CLI_USAGE after a line on standard error. */
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options);
@@ -161,6 +163,7 @@ int cli_devices(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_profile(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 int cli_ops(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct {
     {"info", cli_info, "inputs, outputs, nodes by type and sizes of a model; what an offline file holds"},
     {"run", cli_run, "load, compile, capture, replay; write the outputs"},
     {"bench", cli_bench, "what a model costs: load, compile, capture, replay, eager"},
+    {"profile", cli_profile, "what runs spend their time on, node by node, and whether capture helps"},
     {"check", cli_check, "run test folders of ONNX or TensorFlow models"},
     {"dump", cli_dump, "a stage of a model as text, dot or json"},
     {"compile", cli_compile, "an offline file from a model"},

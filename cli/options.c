@@ -41,6 +41,7 @@ enum {
     OPT_ROUNDS,
     OPT_SCHEMA,
     OPT_CACHE,
+    OPT_TRACE,
     OPT_HELP
 };
 
@@ -75,6 +76,7 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"rounds", required_argument, 0, OPT_ROUNDS},
                                              {"schema", required_argument, 0, OPT_SCHEMA},
                                              {"cache", required_argument, 0, OPT_CACHE},
+                                             {"trace", required_argument, 0, OPT_TRACE},
                                              {"help", no_argument, 0, OPT_HELP},
                                              {0, 0, 0, 0}};
 
@@ -88,9 +90,10 @@ static uint32_t needed_bit(int option) {
     case OPT_OUTPUT_DIR: return CLI_OPT_OUTPUT_DIR;
     case OPT_DEVICE:
     case OPT_SETTINGS: return CLI_OPT_DEVICE;
+    case OPT_REPEAT: return CLI_OPT_RUN | CLI_OPT_PROFILE;
     case OPT_EAGER:
-    case OPT_REPEAT:
     case OPT_THREADS: return CLI_OPT_RUN;
+    case OPT_TRACE: return CLI_OPT_PROFILE;
     case OPT_WHY: return CLI_OPT_WHY;
     case OPT_JSON: return CLI_OPT_JSON;
     case OPT_STAGE:
@@ -218,6 +221,7 @@ static int take(int option, cli_options *o) {
     case OPT_OUTPUT: o->output = optarg; return CLI_DONE;
     case OPT_TARGET: o->target = optarg; return CLI_DONE;
     case OPT_CACHE: o->cache = optarg; return CLI_DONE;
+    case OPT_TRACE: o->trace = optarg; return CLI_DONE;
     case OPT_REPORT: o->report = true; return CLI_DONE;
     case OPT_SCHEMA: o->schema = optarg; return CLI_DONE;
     case OPT_SEED: return number("seed", optarg, 0, UINT64_MAX, &o->seed);
@@ -240,7 +244,7 @@ static const char *option_name(int option) {
 int cli_parse(int argc, char **argv, uint32_t known, cli_options *out_options) {
     cli_options *o = out_options;
     memset(o, 0, sizeof *o);
-    o->repeat = 1;
+    o->repeat = known & CLI_OPT_PROFILE ? 20 : 1;
     o->threads = 1;
     o->seconds = 1;
     o->timeout_s = 60;

@@ -246,6 +246,7 @@ RONDO_API const char *rondo_plan_remark(const rondo_plan *plan, uint32_t index);
  *   run_on_stream   | NOT_FOUND       | compiles         | OK             | OK              | OK, behind them  | NOT_FOUND
  *     ... captured  | NOT_FOUND       | INVALID_STATE    | recorded       | recorded        | recorded         | NOT_FOUND
  *   get_info        | NOT_FOUND       | OK               | OK             | OK              | OK               | NOT_FOUND
+ *   set_profile     | OK              | OK               | OK             | OK              | OK               | OK
  *   remove_graph    | NOT_FOUND       | OK               | OK             | OK              | waits, then OK   | NOT_FOUND
  *   release (last)  | done            | done             | done           | done            | waits, then done | done
  *

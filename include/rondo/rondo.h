@@ -10,6 +10,7 @@
 #include <rondo/file.h>
 #include <rondo/gate.h>
 #include <rondo/ir.h>
+#include <rondo/profile.h>
 #include <rondo/runtime.h>
 #include <rondo/tree.h>
 

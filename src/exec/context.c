@@ -310,7 +310,17 @@ static rondo_status context_ready(rondo_context *context, const rondo_stream *st
     return RONDO_OK;
 }
 
-static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream) {
+static rondo_status context_run_call(rondo_context *context, rondo_stream *stream, uint32_t index,
+                                     const rondo__exec_observer *observer) {
+    const rondo_call *call = &context->calls[index];
+    if (!observer) return rondo_stream_launch(stream, call);
+    RONDO__TRY(observer->before(observer->self, index, call, &call));
+    RONDO__TRY(rondo_stream_launch(stream, call));
+    return observer->after(observer->self, index, stream);
+}
+
+static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream,
+                                      const rondo__exec_observer *observer) {
     const rondo_plan *plan = context->executable->plan;
     if (context->moved) {
         for (size_t i = 0; i < context->mentions.count; i++) {
@@ -320,26 +330,31 @@ static rondo_status context_run_calls(rondo_context *context, rondo_stream *stre
         context->moved = false;
     }
     for (uint32_t i = 0; i < plan->step_count; i++)
-        RONDO__TRY_NOTE(rondo_stream_launch(stream, &context->calls[i]), "step %u '%s' of plan '%s'", (unsigned)i,
+        RONDO__TRY_NOTE(context_run_call(context, stream, i, observer), "step %u '%s' of plan '%s'", (unsigned)i,
                         context->calls[i].name, plan->name);
     return RONDO_OK;
 }
 
-rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream) {
+rondo_status rondo__context_run_observed(rondo_context *context, rondo_stream *stream,
+                                         const rondo__exec_observer *observer) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run_eager needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
         RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
-    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream); /* recorded: nothing flies */
+    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream, NULL); /* recorded: nothing flies */
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
-    rondo_status status = context_run_calls(context, stream);
+    rondo_status status = context_run_calls(context, stream, observer);
     return rondo__status_first(status, rondo__ticket_after(&context->ticket, stream));
+}
+
+rondo_status rondo_context_run_eager(rondo_context *context, rondo_stream *stream) {
+    return rondo__context_run_observed(context, stream, NULL);
 }
 
 rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
         RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
-    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream);
+    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream, NULL);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = rondo__call_list_run(context->list, stream);
     if (context->ticket.immediate) return status;

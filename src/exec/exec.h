@@ -31,6 +31,7 @@ typedef struct rondo__exec_step {
     rondo_kernel kernel;
     const rondo_catalogue *catalogue; /* null until prepared */
     uint64_t packed;                  /* device address; 0: none */
+    uint64_t load_ns;                 /* what packing and preparing it took */
 } rondo__exec_step;
 
 struct rondo_executable {
@@ -79,5 +80,16 @@ struct rondo_context {
     bool unplaced; /* a port was bound since the last run of any kind */
     rondo__ticket ticket;
 };
+
+/* Told of each step of a run while it is enqueued: `before` gives the call that goes out, the step's own or one made of it,
+ * which lives until the stream is through with it; `after` gets the stream that it went to. */
+typedef struct rondo__exec_observer {
+    void *self;
+    rondo_status (*before)(void *self, uint32_t step, const rondo_call *call, const rondo_call **out_call);
+    rondo_status (*after)(void *self, uint32_t step, rondo_stream *stream);
+} rondo__exec_observer;
+/* rondo_context_run_eager with somebody who looks on; null: nobody. What a capture records is not looked at. */
+RONDO_MUST_USE rondo_status rondo__context_run_observed(rondo_context *context, rondo_stream *stream,
+                                                        const rondo__exec_observer *observer);
 
 #endif

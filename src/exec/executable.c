@@ -136,8 +136,10 @@ static rondo_status exec_fill(const rondo_executable *executable, char *memory) 
         const void *packed = exec_packed(executable, &plan->steps[i]);
         if (!at) continue;
         char *out = memory + (at - RONDO__EXEC_ALIGNMENT);
+        uint64_t begin = rondo__now_ns();
         if (packed) memcpy(out, packed, (size_t)plan->steps[i].packed_bytes);
         else RONDO__TRY(exec_pack(executable, i, out));
+        executable->steps[i].load_ns += rondo__now_ns() - begin;
     }
     return RONDO_OK;
 }
@@ -194,10 +196,12 @@ static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
     rondo__exec_step *out = &executable->steps[index];
     const rondo_catalogue *catalogue = exec_catalogue(executable, step);
     exec_request made;
+    uint64_t begin = rondo__now_ns();
     rondo__plan_request(step, made.inputs, made.outputs, &made.request);
     RONDO__TRY_NOTE(catalogue->table->prepare(catalogue->self, &made.request, &out->kernel),
                     "while preparing step %u '%s'", (unsigned)index, exec_step_name(step));
     out->catalogue = catalogue;
+    out->load_ns += rondo__now_ns() - begin;
     return RONDO_OK;
 }
 

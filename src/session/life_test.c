@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include <rondo/profile.h>
+
 #include "session/session_testing.h"
 
 enum { NEVER_ADDED, ADDED, RAN, FAILED, FLYING, REMOVED, STATES };
-enum { ADD, RUN, RUN_ON_STREAM, RECORD, INFO, REMOVE, RELEASE, CALLS };
+enum { ADD, RUN, RUN_ON_STREAM, RECORD, INFO, PROFILE, REMOVE, RELEASE, CALLS };
 
 /* The table, in the words of the header; OK also where it says what is done. */
 static const rondo_code life_table[CALLS][STATES] = {
@@ -19,6 +21,7 @@ static const rondo_code life_table[CALLS][STATES] = {
     [RECORD] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_INVALID_STATE, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK,
                 RONDO_CODE_NOT_FOUND},
     [INFO] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_NOT_FOUND},
+    [PROFILE] = {0},
     [REMOVE] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_NOT_FOUND},
     [RELEASE] = {0},
 };
@@ -91,6 +94,13 @@ static rondo_status life_call(sum_fixture *f, int call) {
         if (status) rondo_status_release(rondo_graph_abort(f->capture));
         else T_OK(f->t, rondo_graph_capture_end(f->capture, f->stream));
         return status;
+    case PROFILE: {
+        rondo_profile *profile = NULL;
+        status = rondo_profile_create(f->instance, NULL, &profile);
+        if (!status) status = rondo_session_set_profile(f->session, profile);
+        rondo_profile_release(profile); /* the session holds it, and goes on being watched */
+        return status;
+    }
     case INFO: return rondo_session_get_info(f->session, 7, &info);
     case REMOVE: return rondo_session_remove_graph(f->session, 7);
     default:

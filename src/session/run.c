@@ -89,6 +89,7 @@ static rondo_status session_capture(rondo_session *session, rondo__session_graph
     rondo_graph_options options = RONDO_GRAPH_OPTIONS_INIT;
     rondo_graph *captured = NULL;
     uint64_t begin = rondo__now_ns();
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     options.name = s->plan->name;
     RONDO__TRY(rondo_graph_create(session->device, &options, &captured));
     rondo_status status =
@@ -108,27 +109,34 @@ static rondo_status session_capture(rondo_session *session, rondo__session_graph
     s->graph = captured;
     graph->info.captures++;
     graph->info.capture_ns += rondo__now_ns() - begin;
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_CAPTURE, s->plan->name);
     return RONDO_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- moving */
 
-static rondo_status session_copy_in(rondo_session *session, rondo__session_graph *graph, const rondo__specialisation *s,
+/* Who watches wants to know how long a copy took, not when it was enqueued. */
+static rondo_status session_copied(rondo_session *session, rondo_profile_part part, const char *name) {
+    if (!session->scope.profile) return RONDO_OK;
+    RONDO__TRY(rondo_stream_synchronize(session->stream));
+    rondo__profile_mark(&session->scope, part, name);
+    return RONDO_OK;
+}
+
+static rondo_status session_copy_in(rondo_session *session, const rondo__specialisation *s,
                                     const rondo__session_tensor *tensors) {
-    uint64_t begin = rondo__now_ns();
     for (uint32_t i = 0; i < s->plan->input_count; i++) {
         if (!s->ports[i].device || tensors[i].bytes == 0) continue;
         RONDO__TRY_NOTE(rondo_stream_copy(session->stream, s->ports[i].device, tensors[i].data, tensors[i].bytes,
                                           RONDO_COPY_HOST_TO_DEVICE),
                         "copying input '%s'", s->plan->inputs[i].name);
+        RONDO__TRY(session_copied(session, RONDO_PROFILE_COPY_IN, s->plan->inputs[i].name));
     }
-    graph->info.copy_ns += rondo__now_ns() - begin;
     return RONDO_OK;
 }
 
-static rondo_status session_copy_out(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
-                                     rondo_tensor_view *outputs, void **hosts) {
-    uint64_t begin = rondo__now_ns();
+static rondo_status session_copy_out(rondo_session *session, rondo__specialisation *s, rondo_tensor_view *outputs,
+                                     void **hosts) {
     for (uint32_t i = 0; i < s->plan->output_count; i++) {
         const rondo__plan_port *port = &s->plan->outputs[i];
         rondo__session_port *memory = &s->ports[s->plan->input_count + i];
@@ -142,31 +150,52 @@ static rondo_status session_copy_out(rondo_session *session, rondo__session_grap
         RONDO__TRY_NOTE(
             rondo_stream_copy(session->stream, host, memory->device, port->bytes, RONDO_COPY_DEVICE_TO_HOST),
             "copying output '%s'", port->name);
+        RONDO__TRY(session_copied(session, RONDO_PROFILE_COPY_OUT, port->name));
     }
-    graph->info.copy_ns += rondo__now_ns() - begin;
     return RONDO_OK;
 }
 
-static rondo_status session_work(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s) {
-    uint64_t begin = rondo__now_ns();
-    rondo_status status = RONDO_OK;
-    if (s->graph) {
-        status = rondo_graph_replay(s->graph, session->stream);
-        if (!status) graph->info.replays++;
-    } else {
-        status = rondo_context_run_eager(s->context, session->stream);
-    }
-    graph->info.run_ns += rondo__now_ns() - begin;
+static rondo_status session_work_watched(rondo_session *session, rondo__specialisation *s, uint64_t *replays) {
+    rondo_profile *profile = session->scope.profile;
+    uint64_t *mark = &session->scope.mark;
+    bool replay = profile->options.as_is && s->graph;
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
+    rondo_status status = replay ? rondo_profile_replay(profile, s->graph, session->stream, mark)
+                                 : rondo_profile_run(profile, s->context, session->stream, mark);
+    if (replay && !status) ++*replays;
+    rondo__profile_again(&session->scope);
     return status;
 }
 
+static rondo_status session_work(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s) {
+    if (session->scope.profile) return session_work_watched(session, s, &graph->info.replays);
+    if (!s->graph) return rondo_context_run_eager(s->context, session->stream);
+    RONDO__TRY(rondo_graph_replay(s->graph, session->stream));
+    graph->info.replays++;
+    return RONDO_OK;
+}
+
+/* Reading the clock takes as long as a small kernel: once between two parts. */
+static void session_took(uint64_t *total, uint64_t *mark) {
+    uint64_t now = rondo__now_ns();
+    *total += now - *mark;
+    *mark = now;
+}
+
 static rondo_status session_enqueue(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
-                                    const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts) {
+                                    const rondo__session_tensor *tensors, rondo_tensor_view *outputs, void **hosts,
+                                    uint64_t *mark) {
     RONDO__TRY(rondo__specialisation_prepare(session, s));
     if (!s->graph && s->runs >= session->options.record_after) RONDO__TRY(session_capture(session, graph, s));
-    RONDO__TRY(session_copy_in(session, graph, s, tensors));
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
+    *mark = rondo__now_ns();
+    RONDO__TRY(session_copy_in(session, s, tensors));
+    session_took(&graph->info.copy_ns, mark);
     RONDO__TRY(session_work(session, graph, s));
-    return session_copy_out(session, graph, s, outputs, hosts);
+    session_took(&graph->info.run_ns, mark);
+    RONDO__TRY(session_copy_out(session, s, outputs, hosts));
+    session_took(&graph->info.copy_ns, mark);
+    return RONDO_OK;
 }
 
 static rondo_status session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
@@ -177,12 +206,12 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(void *), &memory));
     void **hosts = memory;
     s->used = ++session->clock;
-    rondo_status status = session_enqueue(session, graph, s, tensors, outputs, hosts);
+    uint64_t mark = 0;
+    rondo_status status = session_enqueue(session, graph, s, tensors, outputs, hosts, &mark);
     /* Also after a failure: nothing of this run may be left in the stream. */
-    uint64_t begin = rondo__now_ns();
     status = rondo__status_first(status, rondo_stream_synchronize(session->stream));
     status = rondo__operators_explain(graph->graph->operators, status);
-    graph->info.run_ns += rondo__now_ns() - begin;
+    if (mark) session_took(&graph->info.run_ns, &mark);
     for (uint32_t i = 0; !status && i < count; i++) {
         const rondo__plan_port *port = &s->plan->outputs[i];
         if (outputs[i].data) continue;
@@ -226,9 +255,11 @@ rondo_status rondo_session_run(rondo_session *session, uint32_t id, const rondo_
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_run: session, inputs or outputs are null");
     }
     rondo__mutex_lock(&session->mutex);
+    rondo__profile_open(&session->scope, session->profile);
     rondo_status status = rondo__session_find(session, id, &graph);
     if (!status) status = rondo__session_check_inputs(graph, inputs, input_count, output_count);
     if (!status) status = session_run_graph(session, graph, inputs, input_count, outputs);
+    rondo__profile_close(&session->scope, "run");
     rondo__mutex_unlock(&session->mutex);
     return status;
 }

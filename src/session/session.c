@@ -109,6 +109,7 @@ void rondo_session_release(rondo_session *session) {
     }
     rondo__buffer_deinit(&session->kept);
     rondo_stream_release(session->stream);
+    rondo_profile_release(session->profile);
     rondo__mutex_deinit(&session->mutex);
     rondo__free(&allocator, session, sizeof *session);
     rondo_device_release(device);
@@ -190,4 +191,15 @@ rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_s
     }
     rondo__mutex_unlock(&session->mutex);
     return status;
+}
+
+rondo_status rondo_session_set_profile(rondo_session *session, rondo_profile *profile) {
+    if (!session) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_set_profile: session is null");
+    rondo_profile_retain(profile);
+    rondo__mutex_lock(&session->mutex);
+    rondo_profile *before = session->profile;
+    session->profile = profile;
+    rondo__mutex_unlock(&session->mutex);
+    rondo_profile_release(before);
+    return RONDO_OK;
 }

@@ -10,6 +10,7 @@
 #include "exec/exec.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
+#include "session/profile.h"
 
 #define RONDO__SESSION_SPECIALISATIONS_DEFAULT 8u
 /* Values of inputs larger than this never reach a guard. */
@@ -61,6 +62,8 @@ struct rondo_session {
     rondo__buffer kept; /* rondo__specialisation *: of no graph any more, but a capture of the caller's mentions them */
     size_t kept_max;    /* captures so far: kept has room for that many */
     uint64_t clock;
+    rondo_profile *profile;     /* retained; null: nobody watches */
+    rondo__profile_scope scope; /* of the call in progress */
 };
 
 /* All of these want the mutex held. NOT_FOUND. */

@@ -90,6 +90,11 @@ static rondo_status specialisation_bind(specialisation_bindings *b, const rondo_
     return RONDO_OK;
 }
 
+static void specialisation_passed(void *user, const rondo_pass_report *report) {
+    uint64_t end = rondo__now_ns();
+    rondo__profile_put_quietly(user, RONDO_PROFILE_PASS, report->name, end - report->ns, end);
+}
+
 static rondo_status specialisation_compile(rondo_session *session, const rondo_ir_graph *graph,
                                            const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                            rondo_plan **out_plan) {
@@ -106,6 +111,10 @@ static rondo_status specialisation_compile(rondo_session *session, const rondo_i
         options.values = b.values.data;
         options.value_count = (uint32_t)b.values.count;
         options.flags = session->options.flags;
+        if (session->scope.profile) {
+            options.after_pass = specialisation_passed;
+            options.user = session->scope.profile;
+        }
         status = rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
                                 graph, &options, NULL, out_plan);
     }
@@ -164,6 +173,7 @@ static void specialisation_free_ports(rondo_session *session, rondo__specialisat
 rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specialisation *s) {
     rondo_context *context = NULL;
     if (s->context) return RONDO_OK;
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     RONDO__TRY(rondo_context_create(s->executable, &context));
     rondo_status status = specialisation_take_memory(session, s, context);
     if (status) {
@@ -172,6 +182,7 @@ rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specia
         return status;
     }
     s->context = context;
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_LOAD, "memory");
     return RONDO_OK;
 }
 
@@ -183,12 +194,15 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__specialisation), &memory));
     rondo__specialisation *s = memory;
     rondo__buffer_init(&s->lanes, &session->allocator, sizeof(rondo__session_lane), UINT32_MAX);
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     rondo_status status = specialisation_compile(session, graph->graph, inputs, tensors, &s->plan);
+    if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan->name);
     if (!status) status = rondo__executable_create(session->device, s->plan, &session->options.memory, &s->executable);
     if (status) {
         rondo__specialisation_destroy(session, s);
         return status;
     }
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_LOAD, s->plan->name);
     graph->info.compiles++;
     graph->info.compile_ns += rondo__now_ns() - begin;
     *out = s;

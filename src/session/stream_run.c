@@ -143,6 +143,15 @@ typedef struct stream_run {
     bool captured;
 } stream_run;
 
+static rondo_status stream_run_go(const stream_run *run, rondo__session_lane *lane) {
+    rondo__profile_scope *scope = &run->session->scope;
+    if (!scope->profile) return rondo_context_run(lane->context, run->stream);
+    rondo__profile_mark(scope, RONDO_PROFILE_OTHER, "session");
+    rondo_status status = rondo_profile_run(scope->profile, lane->context, run->stream, &scope->mark);
+    rondo__profile_again(scope);
+    return status;
+}
+
 static rondo_status stream_run_enqueue(const stream_run *run, rondo__specialisation *s, rondo__session_lane *lane) {
     const rondo_plan *plan = s->plan;
     for (uint32_t i = 0; i < plan->input_count; i++) {
@@ -154,7 +163,7 @@ static rondo_status stream_run_enqueue(const stream_run *run, rondo__specialisat
         RONDO__TRY(rondo_context_bind_output(lane->context, i, address));
     }
     lane->stream = run->stream->id;
-    RONDO__TRY(rondo_context_run(lane->context, run->stream));
+    RONDO__TRY(stream_run_go(run, lane));
     if (!run->options.done) return RONDO_OK;
     return rondo_stream_host_call(run->stream, run->options.done, run->options.done_user);
 }
@@ -244,7 +253,9 @@ rondo_status rondo_session_run_on_stream(rondo_session *session, uint32_t id, ro
     stream_run run = {.session = session, .stream = stream, .inputs = inputs, .outputs = outputs};
     run.captured = rondo__stream_recorder(stream) != NULL;
     rondo__mutex_lock(&session->mutex);
+    rondo__profile_open(&session->scope, run.captured ? NULL : session->profile);
     rondo_status status = stream_run_graph(&run, id, input_count, output_count, options);
+    rondo__profile_close(&session->scope, "run on stream");
     rondo__mutex_unlock(&session->mutex);
     return run.captured && status ? rondo__stream_refuse(stream, status) : status;
 }
