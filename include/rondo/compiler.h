@@ -253,6 +253,9 @@ RONDO_API const char *rondo_plan_remark(const rondo_plan *plan, uint32_t index);
  * "Captured" is a run on a stream that a capture of the caller's records, with sizes that ran before; other sizes are in
  * the state "never run". What a session refuses changes nothing of it.
  *
+ * Weights of 4 KiB and more that are equal to the byte as the kernels want them are on the device once, for all graphs of the
+ * session and all sizes of each; they go with the last graph that uses them.
+ *
  * Thread-safe: calls of one session take their turn, each the whole of it. Memory that the session lends (run) is overwritten
  * by the next run of the graph, whoever asks for it: threads that share a graph bring memory for its outputs. */
 typedef struct rondo_session rondo_session;

@@ -21,9 +21,16 @@ RONDO_MUST_USE rondo_status rondo__exec_allocate(const rondo__exec_memory *memor
                                                  uint64_t *out_address);
 /* 0 is accepted. Nothing may use it any more. */
 void rondo__exec_free(const rondo__exec_memory *memory, uint64_t address, uint64_t bytes);
-/* rondo_executable_create with memory from elsewhere; its contexts take theirs from there, too. source may be null. */
+/* Through a stream of its own, and waited for: the default one may be capturing. */
+RONDO_MUST_USE rondo_status rondo__exec_copy(rondo_device *device, uint64_t destination, uint64_t source,
+                                             uint64_t bytes, rondo_copy_kind kind);
+
+typedef struct rondo__weights rondo__weights; /* weights.h */
+
+/* rondo_executable_create with memory from elsewhere; its contexts take theirs from there, too. source may be null, and so may
+ * weights: then it shares none. */
 RONDO_MUST_USE rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan,
-                                                     const rondo_device_memory *source,
+                                                     const rondo_device_memory *source, rondo__weights *weights,
                                                      rondo_executable **out_executable);
 
 /* A step made ready for the device. */
@@ -43,6 +50,9 @@ struct rondo_executable {
     uint64_t *constants; /* a device address for each buffer of the plan; 0 for those that are no constants */
     uint64_t weights;    /* the one allocation that holds constants and packed blocks; 0: none */
     uint64_t weights_bytes;
+    rondo__weights *shared;               /* retained; null: nothing is shared */
+    struct rondo__weights_block **blocks; /* of shared, one use each is ours */
+    uint32_t block_count;
     rondo__exec_memory memory;
 };
 

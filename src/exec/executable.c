@@ -2,13 +2,14 @@
  *
  * Plan x device: kernels prepared, weights where the device can reach them. Immutable once made.
  *
- * Constants and packed blocks go into one allocation. Where the host addresses device memory, constants stay in the
+ * Constants and packed blocks go into one allocation, large ones of a session's executables into blocks that they share. Where the host addresses device memory, constants stay in the
  * plan, which is held anyway, and blocks are packed in place; elsewhere all is put together in host memory and copied
  * once. What an offline file has packed for the kernel set that runs here is used as constants are. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "exec/exec.h"
+#include "exec/weights.h"
 
 #define EXEC_IN_PLACE_ALIGNMENT 16u
 
@@ -35,6 +36,16 @@ static const void *exec_packed(const rondo_executable *executable, const rondo__
     return set && step->packed_set && strcmp(set, step->packed_set) == 0 ? step->packed : NULL;
 }
 
+/* Whether so many bytes of weights have a block of their own, which others may use as well. */
+static bool exec_shares(const rondo_executable *executable, uint64_t bytes) {
+    return executable->shared && bytes >= RONDO__WEIGHTS_SHARED_MIN;
+}
+
+/* Whether a step's packed block is used where the plan has it. */
+static bool exec_packed_stays(const rondo_executable *executable, const rondo__plan_step *step) {
+    return exec_is_addressable(executable->device) && exec_packed(executable, step);
+}
+
 /* ---------------------------------------------------------------------------------------------------- placing */
 
 static rondo_status exec_place(uint64_t bytes, uint64_t *end, uint64_t *out_offset) {
@@ -52,12 +63,12 @@ static rondo_status exec_place_all(rondo_executable *executable, uint64_t *out_b
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         const rondo__plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !buffer->bytes) continue;
-        if (!exec_stays(executable->device, buffer))
+        if (!exec_stays(executable->device, buffer) && !exec_shares(executable, buffer->bytes))
             RONDO__TRY(exec_place(buffer->bytes, &end, &executable->constants[i]));
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t bytes = plan->steps[i].packed_bytes;
-        if (bytes && exec_is_addressable(executable->device) && exec_packed(executable, &plan->steps[i])) continue;
+        if (exec_packed_stays(executable, &plan->steps[i]) || exec_shares(executable, bytes)) continue;
         if (bytes) RONDO__TRY(exec_place(bytes, &end, &executable->steps[i].packed));
     }
     *out_bytes = end - RONDO__EXEC_ALIGNMENT;
@@ -114,6 +125,11 @@ static rondo_status exec_check_step(const rondo_executable *executable, uint32_t
 
 static rondo_status exec_pack(const rondo_executable *executable, uint32_t index, void *out) {
     const rondo__plan_step *step = &executable->plan->steps[index];
+    const void *packed = exec_packed(executable, step);
+    if (packed) {
+        memcpy(out, packed, (size_t)step->packed_bytes);
+        return RONDO_OK;
+    }
     const rondo_catalogue *catalogue = exec_catalogue(executable, step);
     exec_request made;
     if (!catalogue->table->pack)
@@ -132,24 +148,20 @@ static rondo_status exec_fill(const rondo_executable *executable, char *memory) 
         if (at) memcpy(memory + (at - RONDO__EXEC_ALIGNMENT), plan->buffers[i].data, (size_t)plan->buffers[i].bytes);
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        uint64_t at = executable->steps[i].packed;
-        const void *packed = exec_packed(executable, &plan->steps[i]);
+        uint64_t at = executable->steps[i].packed, begin = rondo__now_ns();
         if (!at) continue;
-        char *out = memory + (at - RONDO__EXEC_ALIGNMENT);
-        uint64_t begin = rondo__now_ns();
-        if (packed) memcpy(out, packed, (size_t)plan->steps[i].packed_bytes);
-        else RONDO__TRY(exec_pack(executable, i, out));
+        RONDO__TRY(exec_pack(executable, i, memory + (at - RONDO__EXEC_ALIGNMENT)));
         executable->steps[i].load_ns += rondo__now_ns() - begin;
     }
     return RONDO_OK;
 }
 
-/* Through a stream of our own: the default one may be capturing. */
-static rondo_status exec_copy(rondo_device *device, uint64_t destination, const void *source, uint64_t bytes) {
+rondo_status rondo__exec_copy(rondo_device *device, uint64_t destination, uint64_t source, uint64_t bytes,
+                              rondo_copy_kind kind) {
     rondo_stream *stream;
     RONDO__TRY(rondo_stream_create(device, NULL, &stream));
     rondo_status status =
-        rondo_stream_copy(stream, (void *)(uintptr_t)destination, source, bytes, RONDO_COPY_HOST_TO_DEVICE);
+        rondo_stream_copy(stream, (void *)(uintptr_t)destination, (const void *)(uintptr_t)source, bytes, kind);
     if (!status) status = rondo_stream_synchronize(stream);
     rondo_stream_release(stream);
     return status;
@@ -159,9 +171,62 @@ static rondo_status exec_fill_far(const rondo_executable *executable, uint64_t b
     void *stage;
     RONDO__TRY(rondo__allocate_aligned(&executable->allocator, (size_t)bytes, RONDO__EXEC_ALIGNMENT, &stage));
     rondo_status status = exec_fill(executable, stage);
-    if (!status) status = exec_copy(executable->device, base, stage, bytes);
+    if (!status)
+        status =
+            rondo__exec_copy(executable->device, base, (uint64_t)(uintptr_t)stage, bytes, RONDO_COPY_HOST_TO_DEVICE);
     rondo__free_aligned(&executable->allocator, stage, (size_t)bytes, RONDO__EXEC_ALIGNMENT);
     return status;
+}
+
+typedef struct exec_share {
+    const rondo_executable *executable;
+    uint32_t index; /* of a buffer, or of a step */
+} exec_share;
+
+static rondo_status exec_fill_constant(const void *self, void *out) {
+    const exec_share *share = self;
+    const rondo__plan_buffer *buffer = &share->executable->plan->buffers[share->index];
+    memcpy(out, buffer->data, (size_t)buffer->bytes);
+    return RONDO_OK;
+}
+
+static rondo_status exec_fill_packed(const void *self, void *out) {
+    const exec_share *share = self;
+    return exec_pack(share->executable, share->index, out);
+}
+
+static rondo_status exec_share_one(rondo_executable *executable, uint32_t index, uint64_t bytes,
+                                   rondo__weights_fill fill, uint64_t *out_address) {
+    const exec_share share = {executable, index};
+    rondo__weights_block **block = &executable->blocks[executable->block_count];
+    RONDO__TRY_NOTE(rondo__weights_take(executable->shared, bytes, fill, &share, block), "for the weights of plan '%s'",
+                    executable->plan->name);
+    executable->block_count++;
+    *out_address = (*block)->address;
+    return RONDO_OK;
+}
+
+/* What is large enough to be worth it. */
+static rondo_status exec_share_weights(rondo_executable *executable) {
+    const rondo_plan *plan = executable->plan;
+    void *memory;
+    if (!executable->shared) return RONDO_OK;
+    RONDO__TRY(rondo__allocate_array(&executable->allocator, (size_t)plan->buffer_count + plan->step_count,
+                                     sizeof *executable->blocks, &memory));
+    executable->blocks = memory;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const rondo__plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !exec_shares(executable, buffer->bytes)) continue;
+        if (exec_stays(executable->device, buffer)) continue;
+        RONDO__TRY(exec_share_one(executable, i, buffer->bytes, exec_fill_constant, &executable->constants[i]));
+    }
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        uint64_t bytes = plan->steps[i].packed_bytes, begin = rondo__now_ns();
+        if (exec_packed_stays(executable, &plan->steps[i]) || !exec_shares(executable, bytes)) continue;
+        RONDO__TRY(exec_share_one(executable, i, bytes, exec_fill_packed, &executable->steps[i].packed));
+        executable->steps[i].load_ns += rondo__now_ns() - begin;
+    }
+    return RONDO_OK;
 }
 
 static rondo_status exec_load_weights(rondo_executable *executable) {
@@ -182,6 +247,7 @@ static rondo_status exec_load_weights(rondo_executable *executable) {
         for (uint32_t i = 0; i < plan->step_count; i++)
             if (executable->steps[i].packed) executable->steps[i].packed += base - RONDO__EXEC_ALIGNMENT;
     }
+    RONDO__TRY(exec_share_weights(executable));
     for (uint32_t i = 0; i < plan->buffer_count; i++)
         if (plan->buffers[i].kind == RONDO__PLAN_CONSTANT && !executable->constants[i])
             executable->constants[i] = (uint64_t)(uintptr_t)plan->buffers[i].data;
@@ -243,11 +309,11 @@ void rondo__exec_free(const rondo__exec_memory *memory, uint64_t address, uint64
 }
 
 rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan, rondo_executable **out_executable) {
-    return rondo__executable_create(device, plan, NULL, out_executable);
+    return rondo__executable_create(device, plan, NULL, NULL, out_executable);
 }
 
 rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan, const rondo_device_memory *source,
-                                      rondo_executable **out_executable) {
+                                      rondo__weights *weights, rondo_executable **out_executable) {
     void *memory;
     if (!device || !plan || !out_executable)
         return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "an executable needs a device, a plan and a place to be put");
@@ -259,6 +325,8 @@ rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan, co
     executable->plan = plan;
     executable->memory.device = device;
     if (source) executable->memory.source = *source;
+    executable->shared = weights;
+    rondo__weights_retain(weights);
     rondo_device_retain(device);
     rondo_plan_retain(plan);
     rondo_status status = exec_build(executable);
@@ -284,6 +352,11 @@ void rondo_executable_release(rondo_executable *executable) {
         const rondo__exec_step *step = &executable->steps[i];
         if (step->catalogue) step->catalogue->table->release(step->catalogue->self, step->kernel);
     }
+    for (uint32_t i = 0; i < executable->block_count; i++)
+        rondo__weights_give(executable->shared, executable->blocks[i]);
+    rondo__free(&allocator, executable->blocks,
+                ((size_t)plan->buffer_count + plan->step_count) * sizeof *executable->blocks);
+    rondo__weights_release(executable->shared);
     rondo__exec_free(&executable->memory, executable->weights, executable->weights_bytes);
     rondo__free(&allocator, executable->constants, plan->buffer_count * sizeof(uint64_t));
     rondo__free(&allocator, executable->steps, plan->step_count * sizeof(rondo__exec_step));

@@ -62,6 +62,7 @@ static rondo_status session_build(rondo_session *session) {
     }
     session->folder.count = 1;
     RONDO__TRY(rondo__registry_catalogue(registry, "ref", &session->folder.catalogues[0]));
+    RONDO__TRY(rondo__weights_create(session->device, &session->options.memory, &session->weights));
     return rondo_stream_create(session->device, NULL, &session->stream);
 }
 
@@ -110,6 +111,7 @@ void rondo_session_release(rondo_session *session) {
     rondo__buffer_deinit(&session->kept);
     rondo_stream_release(session->stream);
     rondo_profile_release(session->profile);
+    rondo__weights_release(session->weights);
     rondo__mutex_deinit(&session->mutex);
     rondo__free(&allocator, session, sizeof *session);
     rondo_device_release(device);

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "device/device.h"
 #include "exec/exec.h"
+#include "exec/weights.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
 #include "session/profile.h"
@@ -63,6 +64,7 @@ struct rondo_session {
     size_t kept_max;    /* captures so far: kept has room for that many */
     uint64_t clock;
     rondo_profile *profile;     /* retained; null: nobody watches */
+    rondo__weights *weights;    /* what its executables share */
     rondo__profile_scope scope; /* of the call in progress */
 };
 

@@ -197,7 +197,9 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     rondo_status status = specialisation_compile(session, graph->graph, inputs, tensors, &s->plan);
     if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan->name);
-    if (!status) status = rondo__executable_create(session->device, s->plan, &session->options.memory, &s->executable);
+    if (!status)
+        status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,
+                                          &s->executable);
     if (status) {
         rondo__specialisation_destroy(session, s);
         return status;
