@@ -9,7 +9,7 @@
 
 static const char bench_help[] =
     "usage: rondo bench FILE [inputs as for rondo run] [--seconds S] [--device NAME] [--json]\n"
-    "                  [-O LEVEL] [--passes A,B] [--disable-pass NAME] (rondo passes)\n"
+    "                  [-O LEVEL] [--passes A,B] [--disable-pass NAME] (rondo passes) [--cache DIR]\n"
     "Times load, compile and capture once, and runs for S seconds (default 1) each way, synchronised every time.\n"
     "  replay   the captured graph\n"
     "  eager    the same calls enqueued one by one\n"
@@ -96,10 +96,12 @@ static void print_result(const cli_model *model, const bench_result *result, boo
         printf("%-8s %10.2f %10.2f %10.2f\n", "replay", result->replay.minimum, result->replay.median,
                result->replay.p99);
         printf("%-8s %10.2f %10.2f %10.2f\n", "eager", result->eager.minimum, result->eager.median, result->eager.p99);
+        cli_cache_print(model);
         printf("kernels %.2f us, host launch %.2f us, copies %.2f us\n", kernel, host, (double)model->copy_ns / 1e3);
         return;
     }
     cJSON *root = cJSON_CreateObject();
+    if (model->cache.outcome) cJSON_AddStringToObject(root, "cache", cli_cache_name(model));
     cJSON_AddNumberToObject(root, "load_us", (double)model->load_ns / 1e3);
     cJSON_AddNumberToObject(root, "compile_us", (double)model->compile_ns / 1e3);
     cJSON_AddNumberToObject(root, "capture_us", (double)model->capture_ns / 1e3);
@@ -144,8 +146,9 @@ static int bench_model(const cli_options *options, cli_model *model) {
 int cli_bench(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     cli_model model = {0};
-    int code = cli_parse(argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_JSON | CLI_OPT_SECONDS | CLI_OPT_PASSES,
-                         options);
+    int code = cli_parse(
+        argc, argv, CLI_OPT_INPUT | CLI_OPT_DEVICE | CLI_OPT_JSON | CLI_OPT_SECONDS | CLI_OPT_PASSES | CLI_OPT_CACHE,
+        options);
     options->quiet = true; /* an empty graph is measured on purpose */
     if (code == CLI_DONE && options->help) {
         fputs(bench_help, stdout);

@@ -139,6 +139,7 @@ int cli_model_compile(const cli_options *options, cli_model *model);
 /* What the compile cache did: a line on standard output, or the beginning of a JSON object's members; nothing where none was
  * asked. */
 void cli_cache_print(const cli_model *model);
+const char *cli_cache_name(const cli_model *model); /* "hit", ...; null */
 const char *cli_cache_json(const cli_model *model);
 /* Executable, context, device buffers, inputs copied in, everything bound. */
 int cli_model_prepare(cli_model *model);

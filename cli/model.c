@@ -322,11 +322,14 @@ static rondo_status compile_or_take(const cli_options *options, cli_model *model
     return rondo_compile_cached(model->instance, model->ir, compile, options->cache, NULL, &model->plan, &model->cache);
 }
 
-void cli_cache_print(const cli_model *model) {
+const char *cli_cache_name(const cli_model *model) {
     static const char *const names[] = {NULL, "hit", "miss", "remade", "not stored"};
+    return names[model->cache.outcome];
+}
+
+void cli_cache_print(const cli_model *model) {
     if (model->cache.outcome)
-        printf("compile cache: %s%s%s\n", names[model->cache.outcome], *model->cache.reason ? ": " : "",
-               model->cache.reason);
+        printf("compile cache: %s%s%s\n", cli_cache_name(model), *model->cache.reason ? ": " : "", model->cache.reason);
 }
 
 const char *cli_cache_json(const cli_model *model) {

@@ -140,6 +140,7 @@ static int profile_model(const cli_options *options, profile_run *run) {
     if (!options->json)
         printf("%s on %s: %llu runs, each step timed\n\n", options->files[0], options->device ? options->device : "cpu",
                (unsigned long long)options->repeat);
+    if (!options->json) cli_cache_print(model);
     return cli_report(
         rondo_profile_write(run->profile, options->json ? RONDO_PROFILE_JSON : RONDO_PROFILE_TEXT, cli_write, stdout));
 }

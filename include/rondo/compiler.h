@@ -275,13 +275,17 @@ typedef struct rondo_session_options {
     uint32_t record_after;        /* runs of a specialisation before it is captured; 0: captured at once */
     uint32_t flags;               /* RONDO_COMPILE_NO_* for its graphs */
     rondo_device_memory memory;   /* for weights, arenas, inputs and outputs; allocate null: the device's own */
+    int32_t level;                /* RONDO_COMPILE_O0 ..., as of rondo_compile_options; so are these two: */
+    uint32_t reserved;
+    const char *passes;  /* copied */
+    const char *without; /* copied */
+    const char *cache;   /* folder of a compile cache (cache.h), copied; null: none */
 } rondo_session_options;
-#define RONDO_SESSION_OPTIONS_INIT                          \
-    {                                                       \
-        sizeof(rondo_session_options), 0, 0, 0, { 0, 0, 0 } \
-    }
+#define RONDO_SESSION_OPTIONS_INIT \
+    { sizeof(rondo_session_options), 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0 }
 
-/* Thread-safe. Holds the device. INVALID_ARGUMENT: unknown flags, or memory with one function of two. */
+/* Thread-safe. Holds the device. INVALID_ARGUMENT: unknown flags or level, or memory with one function of two. Names of passes
+ * are looked at when the first run compiles. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_create(rondo_device *device, const rondo_session_options *options,
                                                            rondo_session **out_session);
 RONDO_API void rondo_session_retain(rondo_session *session);
@@ -336,9 +340,10 @@ typedef struct rondo_session_info {
     uint32_t specialisations; /* alive now, of the graph asked */
     uint64_t runs, compiles, captures, replays;
     uint64_t compile_ns, capture_ns, copy_ns, run_ns; /* totals */
+    uint64_t cache_hits;                              /* of the compiles: plans that were an entry of the cache */
 } rondo_session_info;
 #define RONDO_SESSION_INFO_INIT \
-    { sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_get_info(rondo_session *session, uint32_t id,
                                                              rondo_session_info *out_info);
 

@@ -41,6 +41,9 @@ static rondo_status session_options(const rondo_session_options *given, rondo_se
     if (options.flags & ~known) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: unknown flags %#x", options.flags & ~known);
     }
+    if (options.level < RONDO_COMPILE_LEVEL_DEFAULT || options.level > RONDO_COMPILE_O3) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_session_options: there is no level %d", (int)options.level);
+    }
     if (!options.memory.allocate != !options.memory.release) {
         return RONDO__FAIL(INVALID_ARGUMENT, MEMORY,
                            "rondo_session_options.memory: allocate and release are given together or not at all");
@@ -48,6 +51,34 @@ static rondo_status session_options(const rondo_session_options *given, rondo_se
     if (options.specialisations_max == 0) options.specialisations_max = RONDO__SESSION_SPECIALISATIONS_DEFAULT;
     *out = options;
     return RONDO_OK;
+}
+
+/* The caller's text, or null, becomes a copy of it. */
+static rondo_status session_keep(const rondo_session *session, const char **text) {
+    char *copy = NULL;
+    const char *given = *text;
+    *text = NULL;
+    if (!given || !*given) return RONDO_OK;
+    RONDO__TRY(rondo__string_copy(&session->allocator, given, &copy));
+    *text = copy;
+    return RONDO_OK;
+}
+
+static rondo_status session_keep_texts(rondo_session *session, const rondo_session_options *given) {
+    const char *texts[3] = {given->passes, given->without, given->cache};
+    rondo_status status = RONDO_OK;
+    for (int i = 0; i < 3; i++) {
+        if (!status) status = session_keep(session, &texts[i]);
+        else texts[i] = NULL; /* not ours */
+    }
+    session->options.passes = texts[0];
+    session->options.without = texts[1];
+    session->options.cache = texts[2];
+    return status;
+}
+
+static void session_drop(const rondo_session *session, const char *text) {
+    rondo__string_free(&session->allocator, (char *)(uintptr_t)text);
 }
 
 static rondo_status session_build(rondo_session *session) {
@@ -80,11 +111,12 @@ rondo_status rondo_session_create(rondo_device *device, const rondo_session_opti
     session->allocator = device->allocator;
     session->device = device;
     session->options = complete;
+    rondo_status status = session_keep_texts(session, &complete);
     rondo_device_retain(device);
     rondo__mutex_init(&session->mutex);
     rondo__buffer_init(&session->graphs, &session->allocator, sizeof(rondo__session_graph *), SESSION_GRAPHS_MAX);
     rondo__buffer_init(&session->kept, &session->allocator, sizeof(rondo__specialisation *), UINT32_MAX);
-    rondo_status status = session_build(session);
+    if (!status) status = session_build(session);
     if (status) {
         rondo_session_release(session);
         return status;
@@ -110,6 +142,9 @@ void rondo_session_release(rondo_session *session) {
     }
     rondo__buffer_deinit(&session->kept);
     rondo_stream_release(session->stream);
+    session_drop(session, session->options.passes);
+    session_drop(session, session->options.without);
+    session_drop(session, session->options.cache);
     rondo_profile_release(session->profile);
     rondo__weights_release(session->weights);
     rondo__mutex_deinit(&session->mutex);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One specialisation of a graph: compiled, prepared, with device memory of its own for every input and output. */
+#include <rondo/cache.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -95,15 +96,34 @@ static void specialisation_passed(void *user, const rondo_pass_report *report) {
     rondo__profile_put_quietly(user, RONDO_PROFILE_PASS, report->name, end - report->ns, end);
 }
 
-static rondo_status specialisation_compile(rondo_session *session, const rondo_ir_graph *graph,
+/* From the cache where the session has one. Who watches passes gets no entry, so nobody does there. */
+static rondo_status specialisation_make_plan(rondo_session *session, rondo__session_graph *graph,
+                                             rondo_compile_options *options, rondo_plan **out_plan) {
+    rondo_cache_report report = RONDO_CACHE_REPORT_INIT;
+    if (!session->options.cache) {
+        if (session->scope.profile) {
+            options->after_pass = specialisation_passed;
+            options->user = session->scope.profile;
+        }
+        return rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
+                              graph->graph, options, NULL, out_plan);
+    }
+    options->catalogues = session->target;
+    RONDO__TRY(rondo_compile_cached(session->device->instance, graph->graph, options, session->options.cache, NULL,
+                                    out_plan, &report));
+    graph->info.cache_hits += report.outcome == RONDO_CACHE_HIT;
+    return RONDO_OK;
+}
+
+static rondo_status specialisation_compile(rondo_session *session, rondo__session_graph *graph,
                                            const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                            rondo_plan **out_plan) {
     specialisation_bindings b;
-    size_t most = graph->inputs.count * RONDO_RANK_MAX + 1;
+    size_t most = graph->graph->inputs.count * RONDO_RANK_MAX + 1;
     rondo__buffer_init(&b.dims, &session->allocator, sizeof(rondo_dim_binding), most);
     rondo__buffer_init(&b.values, &session->allocator, sizeof(rondo_value_binding), most);
     rondo__buffer_init(&b.views, &session->allocator, sizeof(rondo_tensor_view), most);
-    rondo_status status = specialisation_bind(&b, graph, inputs, tensors);
+    rondo_status status = specialisation_bind(&b, graph->graph, inputs, tensors);
     if (!status) {
         rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
         options.dims = b.dims.data;
@@ -111,12 +131,10 @@ static rondo_status specialisation_compile(rondo_session *session, const rondo_i
         options.values = b.values.data;
         options.value_count = (uint32_t)b.values.count;
         options.flags = session->options.flags;
-        if (session->scope.profile) {
-            options.after_pass = specialisation_passed;
-            options.user = session->scope.profile;
-        }
-        status = rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
-                                graph, &options, NULL, out_plan);
+        options.level = session->options.level;
+        options.passes = session->options.passes;
+        options.without = session->options.without;
+        status = specialisation_make_plan(session, graph, &options, out_plan);
     }
     rondo__buffer_deinit(&b.views);
     rondo__buffer_deinit(&b.values);
@@ -195,7 +213,7 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     rondo__specialisation *s = memory;
     rondo__buffer_init(&s->lanes, &session->allocator, sizeof(rondo__session_lane), UINT32_MAX);
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
-    rondo_status status = specialisation_compile(session, graph->graph, inputs, tensors, &s->plan);
+    rondo_status status = specialisation_compile(session, graph, inputs, tensors, &s->plan);
     if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan->name);
     if (!status)
         status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,

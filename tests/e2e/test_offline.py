@@ -53,6 +53,14 @@ class Offline(unittest.TestCase):
         self.assertEqual(self.file.read_bytes(), again.read_bytes())
         self.assertEqual(sorted(p.name for p in self.file.parent.iterdir()), ["again.rondo", "model.rondo"])
 
+    def test_the_cache_of_bench_and_profile(self):
+        for command, extra in (("bench", ["--seconds", "0.01"]), ("profile", ["--repeat", "2"])):
+            cache = self.file.with_name(command)
+            given = [command, model(SILERO[0]), *SIZES, "--set", "sr=16000", "--random", "1", "--cache", cache, *extra]
+            self.assertIn("compile cache: miss\n", rondo(*given).stdout)
+            self.assertIn("compile cache: hit\n", rondo(*given).stdout)
+            self.assertIn("compile cache: miss\n", rondo(*given, "-O", "1").stdout)
+
     def test_the_cache(self):
         inputs = silero_inputs(np.random.default_rng(14), 16000)
         cache = self.file.with_name("cache")
