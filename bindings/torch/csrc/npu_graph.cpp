@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "handled.hpp"
+#include "node.hpp"
+#include "npu_graph.hpp"
 #include "runtime.hpp"
 #include "upstream.hpp"
 
@@ -26,10 +28,6 @@ namespace {
 // PyTorch's modes in their order; backends/ascend says which of the driver's each of them is.
 constexpr rondo_capture_mode kModes[] = {RONDO_CAPTURE_MODE_DEFAULT, RONDO_CAPTURE_MODE_GLOBAL,
                                          RONDO_CAPTURE_MODE_THREAD_LOCAL, RONDO_CAPTURE_MODE_RELAXED};
-
-void write_warning(void*, rondo_log_level level, const char* text) {
-  if (level == RONDO_LOG_ERROR || level == RONDO_LOG_WARNING) TORCH_WARN("rondo: ", text);
-}
 
 // The devices of AscendCL, and what stands for the package's streams there. Nobody tells when a stream ends: as many
 // stay here as the package has made.
@@ -51,19 +49,13 @@ class Ascend {
   }
 
  private:
-  Ascend() {
-    rondo_instance_options options = RONDO_INSTANCE_OPTIONS_INIT;
-    options.log = write_warning;
-    options.log_level = RONDO_LOG_WARNING;
-    check(rondo_instance_create(&options, &instance_));
-  }
+  Ascend() = default;
   rondo_device* opened(int index) {
     rondo_device*& known = devices_[index];
-    if (!known) check(rondo_device_open(instance_, ("ascend:" + std::to_string(index)).c_str(), nullptr, &known));
+    if (!known) check(rondo_device_open(instance(), ("ascend:" + std::to_string(index)).c_str(), nullptr, &known));
     return known;
   }
   std::mutex mutex_;
-  rondo_instance* instance_ = nullptr;
   std::map<int, rondo_device*> devices_;
   std::map<std::pair<int, void*>, rondo_stream*> streams_;
 };
@@ -115,6 +107,9 @@ class NPUGraphImpl final : public at::GraphImplInterface {
       release();
       check(status);
     }
+    rondo_capture_status known = RONDO_CAPTURE_STATUS_INIT;
+    check(rondo_stream_capture_status(stream, &known));
+    capture_id_ = known.id;
     handled_ = std::move(handled);
     dropped_.clear();
   }
@@ -129,7 +124,9 @@ class NPUGraphImpl final : public at::GraphImplInterface {
     if (capturing()) check(status);  // refused: another stream or thread; the capture goes on
     handled_.reset();
     end_diversion();
+    nodes_ = take_nodes(capture_id_);
     if (!left && !status) return;
+    nodes_.reset();
     release();
     if (!left) {
       dropped_ = text_of(status);
@@ -184,14 +181,7 @@ class NPUGraphImpl final : public at::GraphImplInterface {
     check(rondo_graph_create(Ascend::get().device(device_), &options, &graph_));
     check(rondo_graph_enable_debug_mode(graph_));
   }
-  rondo_stream* current_stream() const {
-    uint64_t native = 0;
-    {
-      py::gil_scoped_acquire lock;
-      native = g_package->attr("raw_stream")(device_).cast<uint64_t>();
-    }
-    return Ascend::get().stream(device_, reinterpret_cast<void*>(native));
-  }
+  rondo_stream* current_stream() const { return npu_current_stream(device_); }
 
   // The package's pool: in use as long as this graph has its capture.
   static c10::MempoolId_t new_pool() {
@@ -205,6 +195,8 @@ class NPUGraphImpl final : public at::GraphImplInterface {
     bool began = capturing();
     handled_.reset();
     if (graph_) rondo_graph_reset(graph_);  // waits behind the last replay: then the pool may go
+    if (began) (void)take_nodes(capture_id_);
+    nodes_.reset();
     if (!(pool_.first || pool_.second) || !Py_IsInitialized()) return;
     try {
       if (began) end_diversion();
@@ -218,6 +210,8 @@ class NPUGraphImpl final : public at::GraphImplInterface {
   rondo_graph* graph_ = nullptr;
   c10::MempoolId_t pool_{0, 0};  // none: there is no capture
   std::unique_ptr<HandledException> handled_;  // by Python, when the capture began
+  uint64_t capture_id_ = 0;
+  std::shared_ptr<NodeList> nodes_;  // what the replays use beside the package's memory
   std::string dropped_;  // why there is nothing to replay, after a capture that came to nothing
 };
 
@@ -225,8 +219,8 @@ class NPUGraphImpl final : public at::GraphImplInterface {
 bool register_npu(py::object package) {
   std::string key = c10::DeviceTypeName(kType, false);
   TORCH_CHECK(key == "NPU", "rondo: the device of this process is ", key, " and not NPU");
+  if (!g_package) g_package = new py::object(std::move(package));
   if (at::GraphImplRegistry()->Has(key)) return false;
-  g_package = new py::object(std::move(package));
   at::GraphImplRegistry()->Register(
       key, [](const at::GraphImplArgs& args) -> std::unique_ptr<at::GraphImplInterface> {
         return std::make_unique<NPUGraphImpl>(args);
@@ -234,10 +228,42 @@ bool register_npu(py::object package) {
   return true;
 }
 
+// Whether the package says that the driver captures its current stream. Where PyTorch has no such question, nobody knows.
+template <typename Guard>
+auto package_captures(const Guard* guard, int index) -> decltype(guard->isStreamCapturing(guard->getStream({kType, 0}))) {
+  return guard->isStreamCapturing(guard->getStream({kType, static_cast<c10::DeviceIndex>(index)}));
+}
+[[maybe_unused]] bool package_captures(...) { return false; }
+
 }  // namespace
+
+bool is_npu() {
+  static const bool known = c10::DeviceTypeName(kType, false) == "NPU";
+  return known;
+}
+
+rondo_device* npu_device(int index) { return Ascend::get().device(index); }
+
+rondo_stream* npu_current_stream(int index) {
+  uint64_t native = 0;
+  {
+    py::gil_scoped_acquire lock;
+    TORCH_CHECK(g_package, "rondo: the streams of npu are not known: import rondo_torch.npu and call its install()");
+    native = g_package->attr("raw_stream")(index).cast<uint64_t>();
+  }
+  return Ascend::get().stream(index, reinterpret_cast<void*>(native));
+}
+
+bool npu_captures(int index) { return package_captures(c10::impl::getDeviceGuardImpl(kType), index); }
 
 void bind_npu(py::module& m) {
   m.def("register_npu_graph_impl", &register_npu);
+  m.def("use_npu_package", [](py::object package) {
+    if (!g_package) g_package = new py::object(std::move(package));
+  });
+  m.def("npu_runs_host_kernels", [](int index) {
+    return (rondo_device_info(npu_device(index))->capabilities & RONDO_DEVICE_HOST_KERNELS) != 0;
+  });
 }
 
 }  // namespace rondo_torch

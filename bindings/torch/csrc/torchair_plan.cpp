@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "node.hpp"
+#include "npu_graph.hpp"
 #include "runtime.hpp"
 #include "torchair.hpp"
 
@@ -192,7 +193,16 @@ class Plan {
   }
 
  private:
-  rondo_device* owner() const { return index_ == kHost ? host_device() : device(index_); }
+  rondo_device* owner() const {
+    if (index_ == kHost) return host_device();
+    return is_npu() ? npu_device(index_) : device(index_);
+  }
+
+  // The stream to enqueue on; null on the host, where each lane has its own.
+  rondo_stream* stream_of_now() const {
+    if (index_ == kHost) return nullptr;
+    return is_npu() ? npu_current_stream(index_) : current_stream(index_);
+  }
 
   void release() {
     free_.clear();
@@ -269,9 +279,12 @@ class Plan {
   }
 
   void launch(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
-    rondo_stream* stream = index_ == kHost ? nullptr : current_stream(index_);
+    rondo_stream* stream = stream_of_now();
     uint64_t capture = 0;
     bool recorded = stream && capturing(stream, &capture);
+    TORCH_CHECK(recorded || !stream || !is_npu() || !npu_captures(index_),
+                "rondo: the package's own graph cannot record a compiled graph of Rondo's: nobody would keep its memory for "
+                "the replays. Capture with torch.accelerator.Graph, which rondo_torch.npu.install() brings");
     std::unique_ptr<Lane> lane;
     if (recorded) {  // of its own: the replays use its memory
       lane = std::make_unique<Lane>();
@@ -312,17 +325,57 @@ class Plan {
   std::atomic<uint64_t> runs_{0}, run_ns_{0}, kernel_ns_{0}, copies_{0}, copied_bytes_{0};
 };
 
-// Where each tensor lies and how often it has been written to, as far as its version counter was told.
-py::bytes fingerprint(const py::sequence& tensors) {
-  std::vector<uint64_t> words;
-  for (const py::handle& one : tensors) {
-    TORCH_CHECK_TYPE(THPVariable_Check(one.ptr()), "rondo: a parameter is a ", Py_TYPE(one.ptr())->tp_name,
-                     ", not a tensor");
-    const at::Tensor& tensor = THPVariable_Unpack(one.ptr());
-    words.push_back(reinterpret_cast<uint64_t>(tensor.const_data_ptr()));
-    words.push_back(tensor.is_inference() ? 0 : static_cast<uint64_t>(tensor._version()));
+// What tensors were when their values were taken: which object, which storage, where, and how often it had been written
+// to, as far as the version counter was told. The weak references keep the addresses from being given to others.
+class Watch {
+ public:
+  explicit Watch(const py::sequence& tensors) {
+    for (const py::handle& one : tensors) {
+      const at::Tensor& tensor = tensor_of(one.ptr());
+      TORCH_CHECK(!tensor.is_inference(), "rondo: a tensor that was made in inference mode has no version counter");
+      seen_.push_back({TensorReference(tensor.getIntrusivePtr()), tensor.storage().getWeakStorageImpl(),
+                       tensor.const_data_ptr(), tensor._version()});
+    }
   }
-  return py::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]);
+  // Whether they are what they were.
+  bool same(const py::sequence& tensors) const {
+    if (py::len(tensors) != seen_.size()) return false;
+    for (size_t i = 0; i < seen_.size(); i++) {
+      py::object held = tensors[i];
+      const at::Tensor& tensor = tensor_of(held.ptr());
+      const Seen& was = seen_[i];
+      if (tensor.unsafeGetTensorImpl() != was.tensor._unsafe_get_target() || tensor.is_inference() ||
+          tensor.storage().unsafeGetStorageImpl() != was.storage._unsafe_get_target() || tensor.const_data_ptr() != was.data ||
+          tensor._version() != was.version)
+        return false;
+    }
+    return true;
+  }
+
+ private:
+  using TensorReference = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  using StorageReference = c10::weak_intrusive_ptr<c10::StorageImpl>;
+  struct Seen {
+    TensorReference tensor;
+    StorageReference storage;
+    const void* data;
+    int64_t version;
+  };
+  static const at::Tensor& tensor_of(PyObject* object) {
+    TORCH_CHECK_TYPE(THPVariable_Check(object), "rondo: a parameter is a ", Py_TYPE(object)->tp_name, ", not a tensor");
+    return THPVariable_Unpack(object);
+  }
+  std::vector<Seen> seen_;
+};
+
+// Another tensor over the same memory, `offset` elements further on: no view to autograd, and with a counter of its own.
+at::Tensor reinterpret(const at::Tensor& base, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                       int64_t offset) {
+  auto made = at::detail::make_tensor<at::TensorImpl>(c10::Storage(base.storage()), base.key_set(), base.dtype());
+  auto* impl = made.unsafeGetTensorImpl();
+  impl->set_storage_offset(base.storage_offset() + offset);
+  impl->set_sizes_and_strides(sizes, strides);
+  return made;
 }
 
 }  // namespace
@@ -337,7 +390,8 @@ void bind_plan(py::module& m) {
       .def("dump", &Plan::dump)
       .def("info", &Plan::info)
       .def("remarks", &Plan::remarks);
-  m.def("fingerprint", &fingerprint);
+  m.def("reinterpret", &reinterpret);
+  py::class_<Watch>(m, "Watch").def(py::init<const py::sequence&>()).def("same", &Watch::same);
 }
 
 }  // namespace rondo_torch

@@ -4,6 +4,7 @@ change, what is left to PyTorch and what is refused."""
 import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -15,20 +16,9 @@ from torch import nn
 
 import rondo_torch  # noqa: F401
 from rondo_torch import torchair
-from torchair_kit import ADDRESSES, MLP, ROOT, library, models
+from torchair_kit import ADDRESSES, MLP, ROOT, compiled, library, models
 
 import forks
-
-
-def compiled(function, **options):
-    """(the compiled function, its backend)"""
-    config = torchair.CompilerConfig()
-    experimental = options.pop("frozen", False)
-    config.fallback = options.pop("fallback", "auto")
-    config.specialisations = options.pop("specialisations", 8)
-    config.experimental_config.frozen_parameter = experimental
-    backend = torchair.get_npu_backend(compiler_config=config)
-    return torch.compile(function, backend=backend, **{"dynamic": False, "fullgraph": True, **options}), backend
 
 
 class Case(unittest.TestCase):
@@ -94,6 +84,84 @@ class Models(Case):
             self.assertLessEqual((got - want).abs().max().item(), 1e-5)
             self.assertEqual(got.stride(), want.stride())
             self.assertEqual(backend.profile().total["copies"], 0)
+
+    def test_gradients_equal_eager(self):
+        for name, (model, x) in models().items():
+            for training in (False, True):
+                torch._dynamo.reset()
+                with self.subTest(model=name, training=training):
+                    for module in model.modules():
+                        if isinstance(module, nn.Dropout):
+                            module.p = 0.0
+                        elif isinstance(module, nn.MultiheadAttention):
+                            module.dropout = 0.0
+                    inputs = torch.randn(3, 3, 64, 64) if name == "resnet18" else x
+                    theirs = copy.deepcopy(model).train(training)
+                    function, backend = compiled(model.train(training))
+                    model.zero_grad()
+                    for call in (function, theirs):
+                        call(inputs).square().mean().backward()
+                    for (which, mine), other in zip(model.named_parameters(), theirs.parameters()):
+                        away = (mine.grad - other.grad).abs().max().item()
+                        self.assertLessEqual(away, 1e-4 * other.grad.abs().max().item(), which)
+                    for mine, other in zip(model.buffers(), theirs.buffers()):
+                        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+                    self.assertEqual([graph.is_backward for graph in backend.graphs], [False, True])
+                    self.assertEqual(backend.graphs[0].refused, {})
+
+    def test_gradients_of_attention(self):
+        attention = nn.functional.scaled_dot_product_attention
+        ways = {"plain": {}, "causal": {"is_causal": True}, "scaled": {"scale": 0.3},
+                "masked": {"attn_mask": torch.rand(5, 5) > 0.3}, "weighed": {"attn_mask": torch.randn(2, 1, 5, 5)}}
+        ways["masked"]["attn_mask"][1] = False  # a row that sees nothing
+        for name, options in ways.items():
+            torch._dynamo.reset()
+            with self.subTest(way=name):
+                def attend(q, k, v, options=options):
+                    return attention(q, k, v, **options)
+
+                tensors = [torch.randn(2, 3, 5, 4, requires_grad=True) for _ in range(3)]
+                function, backend = compiled(attend)
+                upstream = torch.randn(2, 3, 5, 4)
+                results = []
+                for call in (attend, function):
+                    out = call(*tensors)
+                    results.append((out.detach(), *torch.autograd.grad(out, tensors, upstream)))
+                for want, got in zip(*results):
+                    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+                self.assertEqual([graph.refused for graph in backend.graphs], [{}, {}])
+
+    def test_copies_and_pickles(self):
+        model, x = models()["mlp"]
+        function, backend = compiled(model)
+        with torch.no_grad():
+            want = model(x)
+            self.agree(function(x), want)
+            other = copy.deepcopy(function)
+            read = pickle.loads(pickle.dumps(model))
+            for parameter in other.parameters():
+                parameter.add_(1)
+            self.agree(function(x), want)
+            self.assertGreater((other(x) - want).abs().max().item(), 1)
+            again = pickle.loads(pickle.dumps(backend))
+            self.assertEqual((again.compilations, again.graphs, repr(again.config)), (0, [], repr(backend.config)))
+            self.agree(torch.compile(read, backend=again, fullgraph=True)(x), want)
+            self.assertEqual((again.compilations, backend.compilations), (1, 1))  # the copy runs the same code
+
+    def test_two_configurations_of_one_model(self):
+        model, x = models()["mlp"]
+        backend = torchair.get_npu_backend()
+        one = torch.compile(model, backend=backend, fullgraph=True)
+        other = torch.compile(model, backend=backend, fullgraph=True, options={"frozen_parameter": True})
+        with torch.no_grad():
+            for _ in range(2):
+                self.agree(one(x), model(x))
+                self.agree(other(x), model(x))
+            weights = [graph["weight_bytes"] > 0 for graph in backend.profile().graphs]
+            self.assertEqual((backend.compilations, weights), (2, [False, True]))
+            torch._dynamo.reset()
+            self.agree(one(x), model(x))
+            self.assertEqual(backend.compilations, 3)
 
     def test_training_follows_eager(self):
         ours, theirs = MLP(), MLP()
@@ -161,7 +229,55 @@ class Weights(Case):
             self.change(model, "step")
             for _ in range(3):
                 function(x)
-            self.assertEqual((partition.conversions, backend.compilations), (2, 1))
+            self.assertEqual((partition.conversions, backend.compilations), (3, 1))  # once with the weights as inputs
+            self.change(model, "step")
+            for _ in range(3):
+                function(x)
+            self.assertEqual((partition.conversions, len(partition.plans), backend.compilations), (4, 2, 1))
+
+    def test_frozen_that_change_before_each_call_are_inputs(self):
+        model, x = models()["mlp"]
+        with torch.no_grad():
+            function, backend = compiled(model, frozen=True)
+            for _ in range(6):
+                self.change(model, "step")
+                self.agree(function(x), model(x))
+            self.assertEqual(backend.graphs[0].partitions[0].conversions, 2)
+
+    def test_frozen_at_an_address_that_was_used_before(self):
+        """What a swap of .data frees is where the swap after the next one puts its values; the counter stays the same."""
+        model, x = models()["mlp"]
+        seen = set()
+        with torch.no_grad():
+            function, _ = compiled(model, frozen=True)
+            for call in range(24):
+                if call % 2 == 0:
+                    model.first.weight.data = model.first.weight.data * 1.2
+                    seen.add(model.first.weight.data_ptr())
+                self.agree(function(x), model(x))
+        self.assertLess(len(seen), 12)
+
+    def test_frozen_in_another_object(self):
+        model, x = models()["mlp"]
+        with torch.no_grad():
+            function, _ = compiled(model, frozen=True)
+            function(x)
+            values = model.first.weight.data
+            values.mul_(3)  # no counter that the parameter has is told
+            model.first.weight = nn.Parameter(values)
+            self.agree(function(x), model(x))
+
+    def test_frozen_between_steps_of_training(self):
+        model, x = models()["mlp"]
+        function, _ = compiled(model, frozen=True)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            function(x).square().mean().backward()
+            optimizer.step()
+            with torch.no_grad():
+                for _ in range(2):
+                    self.agree(function(x), model(x))
 
 
 class Memory(Case):
@@ -353,6 +469,60 @@ class Graphs(Case):
         self.assertEqual([layer for _, layer, _ in backend.graphs[0].refused.values()], ["kernel"])
         with self.assertRaisesRegex(Exception, "(?s)kernel: .*aten.add.Tensor"):
             compiled(half)[0](x)
+
+    def test_narrow_floats_of_autocast(self):
+        model, x = models()["mlp"]
+
+        def narrow(x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return model(x)
+
+        with torch.no_grad():
+            function, backend = compiled(narrow, fullgraph=False)
+            got, want = function(x), narrow(x)
+            self.assertEqual(got.dtype, want.dtype)
+            torch.testing.assert_close(got, want)
+            with self.assertRaisesRegex(Exception, "(?s)aten.addmm.default.*kernel: rondo: node .* operator 'Gemm'"):
+                compiled(narrow)[0](x)
+
+    def test_complex_numbers(self):
+        def spectrum(x):
+            return (x * (2 + 1j)).abs() + 1
+
+        x = torch.randn(5, dtype=torch.complex64)
+        function, backend = compiled(spectrum, fullgraph=False)
+        self.agree(function(x), spectrum(x))
+        with self.assertRaisesRegex(Exception, "(?s)aten.mul.Tensor.*cannot be complex64"):
+            compiled(spectrum)[0](x)
+
+    def test_random_numbers_are_those_of_eager(self):
+        def noisy(x):
+            return nn.functional.dropout(torch.relu(x) + 1, 0.5) * 2 + torch.rand_like(x)
+
+        x = torch.randn(40, 10, requires_grad=True)
+        results = []
+        for function in (noisy, compiled(noisy, fullgraph=False)[0]):
+            torch.manual_seed(3)
+            out = function(x)
+            gradient, = torch.autograd.grad(out.sum(), x)
+            results.append((out.detach(), gradient, torch.rand(3)))
+        for got, want in zip(results[1], results[0]):
+            self.agree(got, want)
+        self.assertTrue(0.3 < (results[0][1] == 0).float().mean() < 0.9)
+        with self.assertRaisesRegex(Exception, "aten.native_dropout.default"):
+            compiled(noisy)[0](x)
+
+    def test_calls_of_graphs(self):
+        def chosen(x):
+            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)) * 2
+
+        for sign in (1, -1):
+            x = torch.ones(3) * sign
+            function, backend = compiled(chosen, fullgraph=False)
+            self.assertEqual(function(x).tolist(), [4.0 * sign] * 3)
+            self.assertEqual([name for name, *_ in backend.graphs[0].refused.values()], ["cond"])
+        with self.assertRaisesRegex(Exception, "cond \\(node cond.*no converter is registered for it"):
+            compiled(chosen)[0](x)
 
     def test_sizes_that_depend_on_data(self):
         def picked(x):

@@ -71,6 +71,12 @@ def cases():
     yield ("div trunc of integers", lambda x, y: torch.div(x, y, rounding_mode="trunc"),
            (integers(9), integers(9).abs() + 1))
     yield "remainder", torch.remainder, (integers(9), integers(9).abs() + 1)
+    # 1 // 0.1 is 9, and the quotient rounds to 10; zeros, infinities, signs.
+    x = torch.tensor([7, -7, 1, -1, 5, 0, -0.0, 3, float("inf"), 1, 0.3, 6, -6])
+    y = torch.tensor([2, 2, 0.1, 0.1, -3, 4, 4, 0, 2, float("inf"), -0.1, 0.2, 0.2])
+    yield "floors and what they leave", lambda x, y: (x // y, x % y, torch.fmod(x, y), x // 0.1, x % -0.3), (x, y)
+    i, j = torch.tensor([7, -7, 1, -1, 5, 0, 9]), torch.tensor([2, 2, 3, 3, -3, 4, -9])
+    yield "floors of integers", lambda x, y: (x // y, x % y, torch.fmod(x, y), x // 3, x // -2), (i, j)
     for power in (2, 3, 0.5, -0.5, -1, 1.7):
         yield f"pow {power}", lambda x, p=power: x ** p, (positive(5),)
     yield "pow of tensors", torch.pow, (positive(5), numbers(5))
@@ -161,6 +167,13 @@ def of_indices():
            (numbers(3, 5), torch.tensor([[0, 2], [1, 4]]), numbers(3, 4)))
     yield ("scatter_add", lambda x, i, v: x.scatter_add(0, i, v),
            (numbers(3, 5), torch.randint(0, 3, (4, 5)), numbers(4, 5)))
+    yield ("parts replaced", lambda x, y: (torch.slice_scatter(x, y, 0, 1, 5, 2), torch.select_scatter(x, x[0], 0, -1),
+                                           torch.slice_scatter(x, x, 0), torch.slice_scatter(x, y, 0, -2)),
+           (numbers(6, 3), numbers(2, 3)))
+    yield ("by steps through memory", lambda x, y: (x.as_strided((2, 3), (1, 2), 1) + 1,
+                                                    torch.as_strided_scatter(x, y, (2, 2), (1, 2), 1)),
+           (numbers(8), numbers(2, 2)))
+    yield "copy", lambda x, y: torch.ops.aten.copy(x, y), (numbers(3, 4), integers(4))
     yield "topk", lambda x: (*x.topk(3, 1), *x.topk(2, 0, largest=False)), (numbers(4, 5),)
     yield "sort", lambda x: (*x.sort(1), *x.sort(0, descending=True), x.argsort(1)), (numbers(4, 5),)
 

@@ -9,7 +9,20 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from rondo_torch import torchair
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+
+def compiled(function, **options):
+    """(the compiled function, its backend)"""
+    config = torchair.CompilerConfig()
+    experimental = options.pop("frozen", False)
+    config.fallback = options.pop("fallback", "auto")
+    config.specialisations = options.pop("specialisations", 8)
+    config.experimental_config.frozen_parameter = experimental
+    backend = torchair.get_npu_backend(compiler_config=config)
+    return torch.compile(function, backend=backend, **{"dynamic": False, "fullgraph": True, **options}), backend
 
 
 class MLP(nn.Module):

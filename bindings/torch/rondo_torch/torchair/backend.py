@@ -28,6 +28,10 @@ class Backend:
     def __repr__(self):
         return f"<rondo_torch.torchair backend, {len(self.graphs)} graphs>"
 
+    def __getstate__(self):
+        """Of a copy, or in a file: what it is told, and none of its graphs."""
+        return dict(self.__dict__, compilations=0, _graphs=[])
+
     def __call__(self, gm, example_inputs, *, options=None, **kwargs):
         if kwargs:
             raise TypeError(f"torch.compile(backend=\"{self.__name__}\") has no {', '.join(sorted(kwargs))}; it takes "

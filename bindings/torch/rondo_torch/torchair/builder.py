@@ -113,6 +113,16 @@ def layout_of(tensor):
     return torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta"), order
 
 
+def fills_its_storage(tensor):
+    """Whether each byte of the tensor's storage is of one of its elements."""
+    return (tensor.storage_offset() == 0 and dense_order(tensor) is not False
+            and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes())
+
+
+def storage_of(tensor):
+    return tensor.untyped_storage()._cdata
+
+
 class Concrete(torch.fx.Interpreter):
     """Every node's value for inputs of known sizes, as fake tensors."""
 
@@ -167,9 +177,9 @@ class Refused(Exception):
         self.node, self.why, self.layer = node, why, layer
 
 
-def _is_plain(target):
-    """Of numbers, not of tensors: it is computed while the graph is built."""
-    return not isinstance(target, torch._ops.OpOverload)
+def _is_plain(target, out):
+    """Of numbers, not of tensors: it is computed while the graph is built. What calls a graph (torch.cond) is not."""
+    return not isinstance(target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)) and not is_tensors(out)
 
 
 class Conversion:
@@ -182,7 +192,9 @@ class Conversion:
         self.refused, self.names = refused, names or {}
         self.builder = Builder(getattr(module, "rondo_name", "graph"))
         self.env, self.inputs, self.outputs = {}, [], []
-        self.results = []  # of the output node: the number of an output of the plan, or a value as it is
+        self._bases, self._numbers = None, {}  # storage -> the first node that fills it; node -> its output of the plan
+        # Of the output node: an output of the plan, a view of one, an input, a view of one, or a value as it is.
+        self.results = []
 
     def run(self):
         with ge.building(self.builder):
@@ -202,6 +214,7 @@ class Conversion:
             return
         like, order = layout_of(value)
         self.env[node] = self.builder.input(self.names.get(node.name, node.name), like, order)
+        self.env[node].like = value
         self.inputs.append((node, like))
 
     def _get_attr(self, node):
@@ -222,7 +235,7 @@ class Conversion:
             self.env[node] = args[0][args[1]]
             return
         out = self.values[node]
-        if _is_plain(node.target):
+        if _is_plain(node.target, out):
             self.env[node] = out
             return
         if node.target is torch.ops.aten.sym_size.int:
@@ -291,29 +304,55 @@ class Conversion:
             if tuple(made.shape) == tuple(out.shape) and made.dtype == out.dtype:
                 return made  # it may be an input: that one stays as it is
         fresh = ge.Tensor(self.builder, made.number, tuple(out.shape), out.dtype)
+        fresh.like = out
         fresh.transposed = made.transposed
         fresh.convolution = made.convolution if len(node.users) == 1 else None
         return fresh
 
     def _output(self, node):
-        known = {}
         for source in node.args[0]:
-            if not isinstance(source, torch.fx.Node):
-                self.results.append(("value", source))
-                continue
-            value = self.env.get(source)
-            if source.op == "placeholder":
-                self.results.append(("input", source))
-                continue
-            if not isinstance(value, ge.Tensor):
-                self.results.append(("value", value))
-                continue
-            if source not in known:
-                known[source] = len(self.outputs)
-                self._add_output(source, value)
-            self.results.append(("output", known[source]))
+            self.results.append(self._result(source))
 
-    def _add_output(self, source, value):
+    def _result(self, source):
+        if not isinstance(source, torch.fx.Node):
+            return "value", source
+        value = self.env.get(source)
+        if source.op == "placeholder":
+            return "input", source
+        if not isinstance(value, ge.Tensor):
+            return "value", value
+        base = self._base_of(source)
+        if base is source:
+            return "output", self._add_output(source)
+        view, whole = self.values[source], self.values[base]
+        place = tuple(view.shape), view.stride(), view.storage_offset() - whole.storage_offset()
+        if base.op == "placeholder":
+            return "input view", (base, whole.stride(), *place)
+        return "view", (self._add_output(base), *place)
+
+    def _base_of(self, source):
+        """The node of whose memory `source` is a view in PyTorch, where the two are of one type: itself for the most."""
+        view = self.values[source]
+        if self._bases is None:
+            self._bases = {}
+            for node in self.module.graph.nodes:
+                one = self.values.get(node)
+                if not isinstance(one, torch.Tensor) or not isinstance(self.env.get(node), ge.Tensor):
+                    continue
+                # An input may be a view itself, of what nobody here knows.
+                if node.op == "placeholder" or (node.op == "call_function" and fills_its_storage(one)):
+                    self._bases.setdefault(storage_of(one), node)
+        base = self._bases.get(storage_of(view), source)
+        same = self.values[base].dtype == view.dtype and (self.refused is None or base not in self.refused)
+        return base if same else source
+
+    def _add_output(self, source):
+        if source not in self._numbers:
+            self._numbers[source] = len(self.outputs)
+            self._write_output(source, self.env[source])
+        return self._numbers[source]
+
+    def _write_output(self, source, value):
         like, order = layout_of(self.values[source])
         if order is not None:
             value = self.builder.op("Transpose", value, perm=list(order))

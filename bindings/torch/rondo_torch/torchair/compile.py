@@ -2,6 +2,7 @@
 """From Dynamo's graph through AOTAutograd to partitions: those that Rondo runs, and between them what PyTorch runs."""
 import copy
 import logging
+import operator
 import re
 
 import torch
@@ -131,8 +132,8 @@ def device_of(module):
 
 
 def _compute_nodes(module):
-    return [node for node in module.graph.nodes
-            if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)]
+    return [node for node in module.graph.nodes if node.op == "call_function" and isinstance(
+        node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator))]
 
 
 def _without_sizes(module):
@@ -252,7 +253,7 @@ def _partitioned(module, refused):
                 return False
             if isinstance(node.target, torch._ops.OpOverload):
                 return isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
-            return node.target.__name__ == "getitem" and self.is_node_supported(submodules, node.args[0])
+            return node.target is operator.getitem and self.is_node_supported(submodules, node.args[0])
 
     copied = copy.deepcopy(module)
     partitioner = CapabilityBasedPartitioner(copied, Support(), allows_single_node_partition=True)

@@ -14,12 +14,13 @@ class Tensor:
     """A value of a graph that is being built. It has no data: `shape` and `dtype` are what PyTorch expects, or None
     between the nodes that one converter makes."""
 
-    __slots__ = ("builder", "number", "shape", "dtype", "transposed", "value", "convolution")
+    __slots__ = ("builder", "number", "shape", "dtype", "transposed", "value", "convolution", "like")
 
     def __init__(self, builder, number, shape=None, dtype=None):
         self.builder, self.number, self.shape, self.dtype = builder, number, shape, dtype
         self.transposed = None  # the matrix that this is the transposed of
         self.value = None  # of a constant: PyTorch's tensor
+        self.like = None  # the fake tensor that it is in PyTorch's graph
         self.convolution = None  # (inputs, attributes) of the convolution that this is, where one node alone reads it
 
     def __repr__(self):

@@ -19,16 +19,60 @@ class Planned:
     def __init__(self, conversion, plan, positions):
         self.plan, self.run_plan = plan, plan.run
         self.takes = [positions[node.name] for node, _ in conversion.inputs]
-        self.results = [(kind, positions[value.name] if kind == "input" else value)
-                        for kind, value in conversion.results]
+        self.results = [self._result(kind, value, positions) for kind, value in conversion.results]
         self.whole = self.results == [("output", i) for i in range(len(conversion.outputs))]
+
+    @staticmethod
+    def _result(kind, value, positions):
+        if kind == "input":
+            return kind, positions[value.name]
+        if kind == "input view":
+            return kind, (positions[value[0].name], *value[1:])
+        return kind, value
 
     def run(self, args):
         outputs = self.run_plan([args[i] for i in self.takes])
         if self.whole:
             return outputs
-        return [outputs[value] if kind == "output" else args[value] if kind == "input" else value
-                for kind, value in self.results]
+        return [self._give(kind, value, args, outputs) for kind, value in self.results]
+
+    @staticmethod
+    def _give(kind, value, args, outputs):
+        if kind == "output":
+            return outputs[value]
+        if kind == "input":
+            return args[value]
+        if kind == "view":
+            return _C.reinterpret(outputs[value[0]], *value[1:])
+        if kind == "input view":
+            position, strides, *place = value
+            base = args[position]
+            if base.stride() != strides:  # what PyTorch has run in between gave another layout than its meta said
+                base = torch.empty_strided(base.shape, strides, dtype=base.dtype, device=base.device).copy_(base)
+            return _C.reinterpret(base, *place)
+        return value
+
+
+class Constants:
+    """Parameters as constants of plans. They are taken again when they have changed, but not before they have stayed the
+    same for a call: weights that change before each call are inputs, and cost no compilation."""
+
+    def __init__(self, names):
+        self.names = names
+        self.watch, self.settled = None, True
+
+    def hold(self, tensors):
+        """(whether plans may have them as constants now, whether those that have them are out of date)"""
+        if self.watch is not None and self.watch.same(tensors):
+            self.settled = True
+            return True, False
+        for name, one in zip(self.names, tensors):
+            if one.is_inference():
+                raise RuntimeError(f"frozen_parameter: '{name}' was made in inference mode and has no version counter, by "
+                                   "which a change would be seen; make the model outside of torch.inference_mode()")
+        first = self.watch is None
+        self.watch, self.settled = _C.Watch(tensors), first
+        return first, not first
 
 
 class Partition(torch.nn.Module):
@@ -42,6 +86,7 @@ class Partition(torch.nn.Module):
                           enumerate(node for node in module.graph.nodes if node.op == "placeholder")}
         self.frozen = tuple(frozen)
         self.names = list(self.positions)
+        self.constants = Constants([self.names[i] for i in self.frozen])
         self.plans = OrderedDict()  # what the arguments are like -> Planned, or the reason why there is none
         self.lock = threading.Lock()
         self.only = None
@@ -56,11 +101,12 @@ class Partition(torch.nn.Module):
     def run(self, args):
         if self.only is not None:
             return self.only.run(args)
-        key = self.key_of(args)
         with self.lock:
+            held = self.hold(args) if self.frozen else False
+            key = (held, *self.sizes_of(args))
             planned = self.plans.get(key)
             if planned is None:
-                planned = self.plan_for(args)
+                planned = self.plan_for(args, self.frozen if held else ())
                 self.plans[key] = planned
                 while len(self.plans) > self.config.specialisations:
                     self.plans.popitem(last=False)
@@ -71,22 +117,25 @@ class Partition(torch.nn.Module):
             return planned.run(args)
         return self.module(*args)
 
-    def key_of(self, args):
-        frozen = _C.fingerprint([args[i] for i in self.frozen]) if self.frozen else b""
-        if self.frozen and not self.graph.dynamic:
-            return frozen
-        return (frozen, *[(tuple(one.shape), one.stride()) if isinstance(one, torch.Tensor) else one for one in args])
+    def hold(self, args):
+        """Whether the parameters are constants in this call."""
+        held, outdated = self.constants.hold([args[i] for i in self.frozen])
+        if outdated:
+            for key in [key for key in self.plans if key[0]]:
+                del self.plans[key]
+        return held
 
-    def plan_for(self, args):
+    def sizes_of(self, args):
+        if not self.graph.dynamic:
+            return ()
+        return [(tuple(one.shape), one.stride()) if isinstance(one, torch.Tensor) else one for one in args]
+
+    def plan_for(self, args, constants):
         """A plan for these arguments, or why there is none: then PyTorch runs the partition."""
-        frozen = {self.names[i]: args[i] for i in self.frozen}
-        for name, one in frozen.items():
-            if one.is_inference():
-                raise RuntimeError(f"frozen_parameter: '{name}' was made in inference mode and has no version counter, by "
-                                   "which a change would be seen; make the model outside of torch.inference_mode()")
         self.conversions += 1
         try:
             values = concrete_values(self.module, list(args))
+            frozen = {self.names[i]: args[i] for i in constants}
             conversion = Conversion(self.module, values, frozen=frozen, device=self.device).run()
             return Planned(conversion, conversion.plan(self.config), self.positions)
         except (Refused, NotImplementedError, RuntimeError) as error:

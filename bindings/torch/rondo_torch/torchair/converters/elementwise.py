@@ -108,16 +108,42 @@ def div(b, out, x, y):
 
 @converts(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def div_mode(b, out, x, y, rounding_mode=None):
-    quotient = b.op("Div", b.cast(x, out.dtype), b.cast(y, out.dtype))
-    if rounding_mode is None:
-        return quotient
-    if not out.dtype.is_floating_point:
-        if rounding_mode == "trunc":
-            return quotient
-        raise ConversionError("converter", "integers are divided towards zero only")
+    x, y = b.cast(x, out.dtype), b.cast(y, out.dtype)
     if rounding_mode == "floor":
-        return b.op("Floor", quotient)
+        return _floor_of_quotient(b, out, x, y)
+    quotient = b.op("Div", x, y)
+    if rounding_mode is None or not out.dtype.is_floating_point:  # whole numbers are divided towards zero
+        return quotient
     return trunc(b, out, quotient)
+
+
+def _differ_in_sign(b, one, other, zero):
+    return b.op("Xor", b.op("Less", one, zero), b.op("Less", other, zero))
+
+
+def _is_not(b, value, zero):
+    return b.op("Not", b.op("Equal", value, zero))
+
+
+def _floor_of_quotient(b, out, x, y):
+    """Down where something is left over and the signs differ. Of floats not the floor of the quotient, which may have been
+    rounded up to the next whole number (1 // 0.1 is 9), but, as in PyTorch, of (x - x mod y) / y, which is nearly whole."""
+    zero, one = b.scalar(0, out.dtype), b.scalar(1, out.dtype)
+    if not out.dtype.is_signed:
+        return b.op("Div", x, y)
+    left = b.op("Mod", x, y, fmod=1)
+    down = b.op("And", _is_not(b, left, zero), _differ_in_sign(b, left, y, zero))
+    if not out.dtype.is_floating_point:
+        quotient = b.op("Div", x, y)
+        return b.op("Where", down, b.op("Sub", quotient, one), quotient)
+    near = b.op("Div", b.op("Sub", x, left), y)
+    near = b.op("Where", down, b.op("Sub", near, one), near)
+    floor = b.op("Floor", near)
+    above = b.op("Greater", b.op("Sub", near, floor), b.scalar(0.5, out.dtype))
+    floor = b.op("Where", above, b.op("Add", floor, one), floor)
+    plain = b.op("Div", x, y)
+    floor = b.op("Where", b.op("Equal", near, zero), b.op("Mul", plain, zero), floor)  # a zero of the quotient's sign
+    return b.op("Where", b.op("Equal", y, zero), plain, floor)
 
 
 @converts(aten.trunc.default)
@@ -132,9 +158,13 @@ def fmod(b, out, x, y):
 
 @converts(aten.remainder.Tensor, aten.remainder.Scalar)
 def remainder(b, out, x, y):
-    if out.dtype.is_floating_point:
-        raise ConversionError("converter", "the remainder of numbers with a fraction is not among Rondo's operators")
-    return b.op("Mod", b.cast(x, out.dtype), b.cast(y, out.dtype), fmod=0)
+    x, y = b.cast(x, out.dtype), b.cast(y, out.dtype)
+    if not out.dtype.is_floating_point:
+        return b.op("Mod", x, y, fmod=0)
+    zero = b.scalar(0, out.dtype)
+    left = b.op("Mod", x, y, fmod=1)
+    other = b.op("And", _is_not(b, left, zero), _differ_in_sign(b, left, y, zero))
+    return b.op("Where", other, b.op("Add", left, y), left)
 
 
 @converts(aten.pow.Tensor_Scalar)
@@ -390,6 +420,12 @@ def to_copy(b, out, x, dtype=None, layout=None, device=None, pin_memory=None, no
 @converts(torch.ops.prims.convert_element_type.default)
 def convert_element_type(b, out, x, dtype):
     return b.cast(x, out.dtype)
+
+
+@converts(aten.copy.default)
+def copy(b, out, x, source, non_blocking=False):
+    source = b.cast(source, out.dtype)
+    return source if tuple(source.shape) == tuple(out.shape) else b.op("Expand", source, b.ints(out.shape))
 
 
 @converts(aten.alias.default, aten.clone.default, aten.detach.default, aten.lift_fresh_copy.default,

@@ -131,6 +131,67 @@ def slice_tensor(b, out, x, dim=0, start=None, end=None, step=1):
     return cut(b, x, dim % len(x.shape), 0 if start is None else start, LAST if end is None else end, step)
 
 
+def _replaced(b, x, part, dim, start, end):
+    """x with `part` in the place of start:end of an axis."""
+    size = x.shape[dim]
+    pieces = [cut(b, x, dim, 0, start)] if start > 0 else []
+    pieces.append(part)
+    if end < size:
+        pieces.append(cut(b, x, dim, end, size))
+    return part if len(pieces) == 1 else b.op("Concat", *pieces, axis=dim)
+
+
+@converts(aten.slice_scatter.default)
+def slice_scatter(b, out, x, part, dim=0, start=None, end=None, step=1):
+    dim %= out.dim()
+    start, end, step = slice(start, end, step).indices(out.shape[dim])
+    part = b.cast(part, out.dtype)
+    if not part.shape[dim]:
+        return x
+    if step == 1:
+        return _replaced(b, x, part, dim, start, end)
+    places = torch.arange(start, end, step).reshape(-1, *[1] * (out.dim() - dim - 1)).expand(tuple(part.shape))
+    return b.op("ScatterElements", x, b.constant(places.contiguous(), "places"), part, axis=dim)
+
+
+@converts(aten.select_scatter.default)
+def select_scatter(b, out, x, part, dim, index):
+    dim, index = dim % out.dim(), index % out.shape[dim]
+    part = b.reshape(b.cast(part, out.dtype), (*out.shape[:dim], 1, *out.shape[dim + 1:]))
+    return _replaced(b, x, part, dim, index, index + 1)
+
+
+def _places(x, size, stride, offset):
+    """The numbers in x, element by element, of a view that is told by its steps through memory."""
+    like = x.like
+    if like is None or not like.is_contiguous() or like.storage_offset() != 0:
+        raise ConversionError("converter", "a view by steps through the memory of what does not lie there in order")
+    places = torch.tensor(offset or 0)
+    for length, step in zip(size, stride):
+        places = places.unsqueeze(-1) + torch.arange(length) * step
+    if places.numel() > CONSTANT_ELEMENTS_MAX:
+        raise ConversionError("converter", f"a constant of {places.numel()} elements is not put into a plan")
+    if places.numel() and int(places.max()) >= like.numel():
+        raise ConversionError("converter", "a view by steps that lead out of its tensor")
+    return places
+
+
+@converts(aten.as_strided.default)
+def as_strided(b, out, x, size, stride, offset=None):
+    places = _places(x, size, stride, offset)
+    return b.op("Gather", b.reshape(x, (x.like.numel(),)), b.constant(places, "places"), axis=0)
+
+
+@converts(aten.as_strided_scatter.default)
+def as_strided_scatter(b, out, x, part, size, stride, offset=None):
+    places = _places(x, size, stride, offset).reshape(-1)
+    if places.unique().numel() != places.numel():
+        raise ConversionError("converter", "a view by steps that writes elements more than once")
+    flat = b.op("ScatterElements", b.reshape(x, (x.like.numel(),)), b.constant(places, "places"),
+                b.reshape(b.cast(part, out.dtype), (places.numel(),)), axis=0)
+    return b.reshape(flat, out.shape)
+
+
 @converts(aten.select.int)
 def select(b, out, x, dim, index):
     return b.op("Gather", x, b.scalar(index, torch.int64), axis=dim % len(x.shape))
