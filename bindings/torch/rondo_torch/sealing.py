@@ -162,6 +162,33 @@ def _identities(manager, holder, found):
     return True
 
 
+def _managers(manager):
+    yield manager
+    for child in manager.get_child_managers():
+        yield from _managers(child)
+
+
+def _modules_without_hooks(root, self_name):
+    """Whether the guards look into modules inside the function and at no hooks of theirs: torch.compile leaves those
+    guards out by itself, and would go on with what it has made when a hook comes."""
+    inside, hooks = False, False
+    for manager in _managers(root):
+        kind = manager.get_type_of_guarded_value()
+        inside = inside or (isinstance(kind, type) and issubclass(kind, torch.nn.Module)
+                            and manager.get_source() != f"L['{self_name}']")
+        hooks = hooks or manager.get_source().rpartition(".")[2] in _HOOKS
+    return inside and not hooks
+
+
+def _with_hooks(function):
+    """What is compiled in the call has guards for the hooks of modules that it calls."""
+    @functools.wraps(function)
+    def call(*arguments, **keywords):
+        with torch._dynamo.config.patch(skip_nnmodule_hook_guards=False):
+            return function(*arguments, **keywords)
+    return call
+
+
 def _own_checks(root, described, scope):
     """(dict, key, object) to look at besides arguments' metadata and the thread's modes, when that is all that the guards
     depend on; else None."""
@@ -316,8 +343,14 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     if frame.module is not None and "forward" in vars(frame.module) and frame.self is frame.module:
         raise SealError(f"{type(frame.module).__name__} has a forward of its own on the object")
     described = frame.locals(arguments, keywords)
-    _run(compiled, arguments, keywords, warmups)
+    again = _with_hooks(compiled)
+    _run(again, arguments, keywords, warmups)
     entry = _entry_for(frame, described, arguments, keywords)
+    if _modules_without_hooks(entry.guard_manager.root, described[0][0] if frame.self is not None else None):
+        # It was compiled before, or calls none of these modules: anew, with guards that see a hook come.
+        torch._dynamo.reset_code(frame.code)
+        _run(again, arguments, keywords, warmups)
+        entry = _entry_for(frame, described, arguments, keywords)
     name = _compiled_name(entry, frame)
     spy = _Spy(frame.function.__globals__[name])
     leaves = (*arguments, *keywords.values())
@@ -339,7 +372,7 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     if frame.self is None and frame.module is None:
         identities = _own_checks(root, described, frame.function.__globals__)
     sealed = _C.make_sealed({
-        "examples": leaves, "writes": writes, "keywords": tuple(keywords), "body": body, "fallback": compiled,
+        "examples": leaves, "writes": writes, "keywords": tuple(keywords), "body": body, "fallback": again,
         "self": frame.self, "guards": root.check,
         "own": identities is not None, "identities": identities or [],
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),

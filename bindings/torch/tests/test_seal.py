@@ -261,6 +261,38 @@ class Sealing(unittest.TestCase):
             net.register_forward_hook(lambda module, given, made: made * 0)
             self.same(self.check_left("hooks", x, sealed=sealed), torch.zeros(5, 3))
 
+    def test_hooks_of_modules_inside(self):
+        """torch.compile by itself does not see a hook come to a module that it has compiled in, whether it was called
+        before sealing or not."""
+        def ten(module, given, made):
+            return made * 10
+
+        x = torch.rand(5, 4, device=DEVICE)
+        for called_before in (False, True):
+            for form in ("a module", "a function"):
+                with self.subTest(form, called_before=called_before), torch.no_grad():
+                    torch._dynamo.reset()
+                    net = Net().to(DEVICE)
+                    function = net if form == "a module" else lambda x: net(x) + 1
+                    compiled = torch.compile(function)
+                    if called_before:
+                        compiled(x)
+                    sealed = rondo_torch.seal(compiled, x)
+                    self.same(sealed(x), function(x))
+                    hook = net.first.register_forward_hook(ten)
+                    self.same(self.check_left("guards", x, sealed=sealed), function(x))
+                    twice = net.first.register_forward_hook(ten)
+                    self.same(self.check_left("guards", x, sealed=sealed), function(x))
+                    hook.remove()
+                    twice.remove()
+                    calls = seal_info(sealed)["calls"]
+                    self.same(sealed(x), function(x))
+                    self.assertEqual(seal_info(sealed)["calls"], calls + 1)
+                    with torch.inference_mode():  # compiled anew without hooks, and then there is one
+                        self.same(self.check_left("mode", x, sealed=sealed), function(x))
+                        net.second.register_forward_pre_hook(lambda module, given: (given[0] + 1,))
+                        self.same(self.check_left("mode", x, sealed=sealed), function(x))
+
     def test_training(self):
         net, x = Net().to(DEVICE), torch.rand(5, 4, device=DEVICE)
         sealed = rondo_torch.seal(torch.compile(net), x)
