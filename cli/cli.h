@@ -30,6 +30,7 @@ typedef struct cli_options {
     const char *trace; /* file */
     char *without;     /* passes, separated by commas */
     int32_t level;     /* RONDO_COMPILE_* */
+    uint64_t lanes;    /* 0: as many as pay */
     const char *plugins[64];
     uint32_t plugin_count;
     uint64_t random_seed;
@@ -73,7 +74,7 @@ enum {
     CLI_OPT_CHECK = 1u << 8,
     CLI_OPT_SECONDS = 1u << 9,
     CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
-    CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O */
+    CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O --lanes */
     CLI_OPT_DRAW = 1u << 12,    /* --seed --rounds --input --schema */
     CLI_OPT_CACHE = 1u << 13,   /* --cache, and RONDO_CACHE_DIR */
     CLI_OPT_PROFILE = 1u << 14  /* --repeat --trace */

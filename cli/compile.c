@@ -15,6 +15,7 @@ static const char compile_help[] =
     "  --set NAME=VALUE     the value of an input that decides a branch or a shape: the file is for that value only\n"
     "  --target A,B         kernel catalogues, best first (cpu,ref)\n"
     "  -O LEVEL             0 to 3: how much the compiler does (2)\n"
+    "  --lanes N            independent calls on up to N streams, 1 to 16 (as many as pay)\n"
     "  --passes A,B         these passes, once each in this order, instead\n"
     "  --disable-pass NAME  leave one out; may be repeated\n"
     "  --list-passes        the passes there are\n"

@@ -310,6 +310,7 @@ void cli_compile_options(const cli_options *options, rondo_compile_options *out)
     out->passes = options->passes;
     out->without = options->without;
     out->level = options->level;
+    out->lanes = (uint32_t)options->lanes;
     if (options->report) out->flags |= RONDO_COMPILE_EXPLAIN;
 }
 

@@ -35,6 +35,7 @@ enum {
     OPT_REPORT,
     OPT_DISABLE,
     OPT_LEVEL,
+    OPT_LANES,
     OPT_LIST_PASSES,
     OPT_AFTER,
     OPT_SEED,
@@ -70,6 +71,7 @@ static const struct option long_options[] = {{"input", required_argument, 0, OPT
                                              {"report", no_argument, 0, OPT_REPORT},
                                              {"disable-pass", required_argument, 0, OPT_DISABLE},
                                              {"level", required_argument, 0, OPT_LEVEL},
+                                             {"lanes", required_argument, 0, OPT_LANES},
                                              {"list-passes", no_argument, 0, OPT_LIST_PASSES},
                                              {"after", required_argument, 0, OPT_AFTER},
                                              {"seed", required_argument, 0, OPT_SEED},
@@ -100,6 +102,7 @@ static uint32_t needed_bit(int option) {
     case OPT_FORMAT: return CLI_OPT_STAGE;
     case OPT_PASSES: return CLI_OPT_LIST | CLI_OPT_PASSES;
     case OPT_DISABLE:
+    case OPT_LANES:
     case OPT_LEVEL: return CLI_OPT_PASSES;
     case OPT_AFTER: return CLI_OPT_STAGE;
     case OPT_LIST:
@@ -214,6 +217,7 @@ static int take(int option, cli_options *o) {
     case OPT_PASSES: o->passes = optarg; return CLI_DONE;
     case OPT_DISABLE: return disable(optarg, o);
     case OPT_LEVEL: return level(optarg, o);
+    case OPT_LANES: return number("lanes", optarg, 1, 16, &o->lanes);
     case OPT_LIST_PASSES: o->list = true; return CLI_DONE;
     case OPT_AFTER: o->after = optarg; return CLI_DONE;
     case OPT_TIMEOUT: return number("timeout", optarg, 1, 86400, &o->timeout_s);

@@ -29,6 +29,7 @@ static const char run_help[] =
     "  --repeat N              run N times\n"
     "  --threads N             1 so far\n"
     "  -O LEVEL                0 to 3: how much the compiler does (2); rondo passes lists what\n"
+    "  --lanes N               independent calls on up to N streams, 1 to 16 (as many as pay)\n"
     "  --passes A,B            these passes, once each in this order, instead\n"
     "  --disable-pass NAME     leave one out; may be repeated\n"
     "  --cache DIR             take the plan from there, or leave it there (RONDO_CACHE_DIR; none)\n"

@@ -179,11 +179,12 @@ typedef struct rondo_compile_options {
     uint32_t flags; /* RONDO_COMPILE_* */
     const rondo_dim_binding *dims;
     const rondo_value_binding *values;
-    const char *catalogues; /* "cpu,ref": where kernels are looked for, best first; null: that */
-    const char *passes;     /* "fold,dead": these passes, once each in this order; null: what the level says */
-    const char *without;    /* "duplicates,fuse-bias": passes to leave out; null: none */
-    int32_t level;          /* RONDO_COMPILE_O0 ... */
-    uint32_t reserved;
+    const char *catalogues;  /* "cpu,ref": where kernels are looked for, best first; null: that */
+    const char *passes;      /* "fold,dead": these passes, once each in this order; null: what the level says */
+    const char *without;     /* "duplicates,fuse-bias": passes to leave out; null: none */
+    int32_t level;           /* RONDO_COMPILE_O0 ... */
+    uint32_t lanes;          /* independent steps run on so many streams at most, 16 at most; 1: one after the other;
+                               0: as many as pay, by a guess of each step's time */
     uint64_t fold_bytes_max; /* of one result that is worked out now, unless what it is made of is larger; 0: 16 MiB */
     void (*after_pass)(void *user, const rondo_pass_report *report); /* called on this thread; null: nobody asks */
     void *user;

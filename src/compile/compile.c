@@ -84,6 +84,10 @@ static rondo_status compile_options(const rondo_compile_options *given, rondo_co
     if ((options.dim_count > 0 && !options.dims) || (options.value_count > 0 && !options.values)) {
         return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: sizes or values are counted but null");
     }
+    if (options.lanes > RONDO__PLAN_LANES_MAX) {
+        return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile_options: %u lanes; a plan has at most %u",
+                           options.lanes, RONDO__PLAN_LANES_MAX);
+    }
     if (options.level == RONDO_COMPILE_O0) options.flags |= RONDO_COMPILE_NO_REUSE;
     *out = options;
     return RONDO_OK;

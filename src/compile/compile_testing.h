@@ -218,10 +218,9 @@ static inline void ct_run_step(compile_fixture *f, const rondo__kernel_set *set,
     f->catalogue = NULL;
 }
 
-/* Runs f->plan; outputs[i] is memory of the fixture. */
-static inline void ct_run(compile_fixture *f, const rondo__kernel_set *set, void *const *inputs, void **outputs) {
+/* Places for all buffers of f->plan, and the arena. */
+static inline uint8_t *ct_places(compile_fixture *f, void *const *inputs, void **outputs, uint8_t **places) {
     const rondo_plan *p = f->plan;
-    uint8_t *places[CT_BUFFERS_MAX] = {0};
     T_TRUE(f->t, p->buffer_count < CT_BUFFERS_MAX);
     uint8_t *arena = ct_take(f, (size_t)p->arena_bytes);
     for (uint32_t i = 0; i < p->buffer_count; i++) {
@@ -233,7 +232,42 @@ static inline void ct_run(compile_fixture *f, const rondo__kernel_set *set, void
         default: places[i] = (uint8_t *)(uintptr_t)b->data; break;
         }
     }
+    return arena;
+}
+
+/* Runs f->plan; outputs[i] is memory of the fixture. */
+static inline void ct_run(compile_fixture *f, const rondo__kernel_set *set, void *const *inputs, void **outputs) {
+    const rondo_plan *p = f->plan;
+    uint8_t *places[CT_BUFFERS_MAX] = {0};
+    uint8_t *arena = ct_places(f, inputs, outputs, places);
     for (uint32_t s = 0; s < p->step_count; s++) ct_run_step(f, set, &p->steps[s], places, arena);
+}
+
+static inline bool ct_is_ready(const rondo__plan_step *step, const bool *recorded) {
+    for (uint32_t w = 0; w < step->wait_count; w++) {
+        if (!recorded[step->waits[w]]) return false;
+    }
+    return true;
+}
+
+/* The same in some order that lanes and waits leave open. */
+static inline void ct_run_lanes(compile_fixture *f, const rondo__kernel_set *set, void *const *inputs, void **outputs) {
+    const rondo_plan *p = f->plan;
+    uint8_t *places[CT_BUFFERS_MAX] = {0};
+    bool recorded[CT_BUFFERS_MAX] = {false};
+    uint32_t next[RONDO__PLAN_LANES_MAX] = {0}, tries = 0;
+    uint8_t *arena = ct_places(f, inputs, outputs, places);
+    T_TRUE(f->t, p->event_count < CT_BUFFERS_MAX);
+    for (uint32_t left = p->step_count; left > 0; tries++) {
+        uint32_t lane = (uint32_t)(rondo_test_random(f->t) >> 33) % p->lane_count;
+        T_TRUE(f->t, tries < 100000);
+        while (next[lane] < p->step_count && p->steps[next[lane]].lane != lane) next[lane]++;
+        if (next[lane] == p->step_count || !ct_is_ready(&p->steps[next[lane]], recorded)) continue;
+        const rondo__plan_step *step = &p->steps[next[lane]++];
+        ct_run_step(f, set, step, places, arena);
+        if (step->record != RONDO__PLAN_NONE) recorded[step->record] = true;
+        left--;
+    }
 }
 
 /* f->graph (concrete, without branches) node by node, without any of the compiler. */

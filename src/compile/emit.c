@@ -190,7 +190,7 @@ static rondo_status emit_step(rondo__emit *e, rondo_plan *plan, const rondo__emi
     rondo__plan_operand *inputs = memory, *outputs = inputs + node->input_count;
     for (uint32_t i = 0; i < node->input_count; i++) RONDO__TRY(emit_operand(e, plan, node->inputs[i], &inputs[i]));
     for (uint32_t i = 0; i < node->output_count; i++) RONDO__TRY(emit_operand(e, plan, node->outputs[i], &outputs[i]));
-    if (from->copy_into != RONDO_IR_NONE || from->copy_output != RONDO__PLAN_NONE) {
+    if (rondo__emit_is_copy(from)) {
         outputs[0].constant = NULL;
         outputs[0].offset = from->copy_offset;
         outputs[0].buffer = from->copy_output != RONDO__PLAN_NONE ? plan->outputs[from->copy_output].buffer
@@ -214,6 +214,26 @@ static rondo_status emit_step(rondo__emit *e, rondo_plan *plan, const rondo__emi
     return RONDO_OK;
 }
 
+/* An event for each step that another lane waits for. */
+static rondo_status emit_lanes(rondo__emit *e, rondo_plan *plan) {
+    void *memory = NULL;
+    size_t count = e->streams.waits.count;
+    RONDO__TRY(rondo__arena_allocate_array(&plan->arena, count, sizeof(uint32_t), &memory));
+    uint32_t *waits = memory;
+    for (uint32_t s = 0; s < plan->step_count; s++) {
+        const rondo__streams_step *from = &e->lanes[s];
+        rondo__plan_step *step = &plan->steps[s];
+        step->lane = from->lane;
+        if (from->awaited) step->record = plan->event_count++;
+        step->wait_count = from->wait_count;
+        step->waits = from->wait_count > 0 ? &waits[from->first_wait] : NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        waits[i] = plan->steps[*RONDO__BUFFER_AT(&e->streams.waits, const uint32_t, i)].record;
+    }
+    return RONDO_OK;
+}
+
 static rondo_status emit_guards(rondo__emit *e, rondo_plan *plan) {
     void *memory = NULL;
     RONDO__TRY(rondo__arena_allocate_array(&plan->arena, e->state->binding_count, sizeof(rondo__plan_guard), &memory));
@@ -234,7 +254,7 @@ static rondo_status emit_all(rondo__emit *e, rondo_plan *plan) {
     plan->keeps = e->graph;
     plan->keeps_release = rondo_ir_graph_release;
     plan->nodes_in = e->graph->nodes_in_model;
-    plan->lane_count = 1;
+    plan->lane_count = e->streams.lanes > 1 ? e->streams.lanes : 1u;
     plan->segment_count = 1;
     plan->arena_bytes = e->arena_bytes;
     plan->arena_lower_bound = e->arena_bound;
@@ -249,6 +269,7 @@ static rondo_status emit_all(rondo__emit *e, rondo_plan *plan) {
         RONDO__TRY(emit_step(e, plan, rondo__emit_step_at(e, s), &plan->steps[s]));
     }
     plan->step_count = (uint32_t)e->steps.count;
+    if (plan->lane_count > 1) RONDO__TRY(emit_lanes(e, plan));
     RONDO__TRY(rondo__arena_allocate_array(&plan->arena, state->remarks.count, sizeof(char *), &memory));
     plan->remarks = memory;
     for (size_t i = 0; i < state->remarks.count; i++) {
@@ -274,10 +295,13 @@ rondo_status rondo__compile_emit(rondo__compile_state *state) {
     rondo__emit e = {.state = state, .graph = state->graph};
     rondo__buffer_init(&e.steps, &state->allocator, sizeof(rondo__emit_step), RONDO__IR_NODES_MAX);
     rondo__compile_request_init(&e.request, &state->allocator);
+    rondo__streams_init(&e.streams, &state->allocator);
     rondo_status status = rondo__emit_storages(&e);
     if (!status) status = rondo__emit_steps(&e);
+    if (!status) status = rondo__emit_streams(&e);
     if (!status) status = rondo__emit_memory(&e);
     if (!status) status = rondo__emit_write(&e, &state->plan);
+    rondo__streams_deinit(&e.streams);
     rondo__compile_request_deinit(&e.request);
     rondo__buffer_deinit(&e.steps);
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the finished graph to a plan, in four moves: where values lie (emit_storage.c), which steps there are and who
- * runs them (emit_steps.c), where storages lie in the arena (emit_memory.c), and writing it down (emit.c). Private to
- * this room.
+ * From the finished graph to a plan, in five moves: where values lie (emit_storage.c), which steps there are and who
+ * runs them (emit_steps.c), in which lanes (emit_streams.c), where storages lie in the arena (emit_memory.c), and writing
+ * it down (emit.c). Private to this room.
  *
  * A storage is a piece of memory of its own: an input, a constant, or what a step makes. A value lies in one storage at
  * an offset; values that are views of each other share one. */
@@ -10,6 +10,7 @@
 #define RONDO_SRC_COMPILE_EMIT_H
 
 #include "compile/pass.h"
+#include "compile/plan_streams.h"
 
 typedef int32_t rondo__emit_kind;
 enum { RONDO__EMIT_UNUSED = 0, RONDO__EMIT_INPUT, RONDO__EMIT_CONSTANT, RONDO__EMIT_OUTPUT, RONDO__EMIT_TEMPORARY };
@@ -43,6 +44,7 @@ typedef struct rondo__emit_step {
     uint32_t copy_output; /* of a copy for graph output i: i, else RONDO__PLAN_NONE */
     rondo__compile_choice choice;
     uint64_t scratch_offset;
+    rondo_ir_node from; /* RONDO_IR_NONE: it is a copy */
 } rondo__emit_step;
 
 typedef struct rondo__emit {
@@ -53,6 +55,8 @@ typedef struct rondo__emit {
     rondo_ir_value *output_copies; /* for each graph output: RONDO_IR_NONE when made in place, else the value to copy */
     rondo__buffer steps;           /* rondo__emit_step */
     rondo__compile_request request;
+    rondo__streams streams;
+    rondo__streams_step *lanes; /* one a step */
     uint64_t arena_bytes, arena_bound;
 } rondo__emit;
 
@@ -61,11 +65,16 @@ static inline rondo__emit_step *rondo__emit_step_at(const rondo__emit *e, size_t
 }
 /* The storage's root and the value's offset in it. */
 rondo_ir_value rondo__emit_root(const rondo__emit *e, rondo_ir_value value, uint64_t *out_offset);
+/* Whether the step is the copy of one value, and no node. */
+static inline bool rondo__emit_is_copy(const rondo__emit_step *step) {
+    return step->copy_into != RONDO_IR_NONE || step->copy_output != RONDO__PLAN_NONE;
+}
 /* Whether the value is all of its storage. */
 bool rondo__emit_is_whole(const rondo__emit *e, rondo_ir_value value);
 
 rondo_status rondo__emit_storages(rondo__emit *e);
 rondo_status rondo__emit_steps(rondo__emit *e);
+rondo_status rondo__emit_streams(rondo__emit *e);
 rondo_status rondo__emit_memory(rondo__emit *e);
 rondo_status rondo__emit_write(rondo__emit *e, rondo_plan **out_plan);
 

@@ -5,8 +5,11 @@
 
 #include "compile/emit.h"
 
-static rondo_status emit_steps_append(rondo__emit *e, const rondo__ir_node_data *node) {
-    rondo__emit_step step = {.node = *node, .copy_into = RONDO_IR_NONE, .copy_output = RONDO__PLAN_NONE};
+static rondo_status emit_steps_append(rondo__emit *e, rondo_ir_node from) {
+    rondo__emit_step step = {.node = *rondo__ir_node_at(e->graph, from),
+                             .copy_into = RONDO_IR_NONE,
+                             .copy_output = RONDO__PLAN_NONE,
+                             .from = from};
     return rondo__buffer_append(&e->steps, &step, 1);
 }
 
@@ -17,7 +20,7 @@ static rondo_status emit_steps_copy(rondo__emit *e, rondo_ir_value value, rondo_
     RONDO__TRY(rondo__arena_allocate_array(&e->state->arena, 2, sizeof(rondo_ir_value), &memory));
     rondo_ir_value *operands = memory;
     operands[0] = operands[1] = value;
-    rondo__emit_step step = {.copy_into = into, .copy_offset = offset, .copy_output = output};
+    rondo__emit_step step = {.copy_into = into, .copy_offset = offset, .copy_output = output, .from = RONDO_IR_NONE};
     step.node.operator_name = "Identity";
     step.node.name = rondo__ir_value_at(e->graph, value)->name;
     step.node.inputs = operands;
@@ -55,7 +58,7 @@ static rondo_status emit_steps_list(rondo__emit *e) {
         if (e->nodes[n] == RONDO__EMIT_NODE_PARTS) {
             RONDO__TRY(emit_steps_parts(e, node));
         } else {
-            RONDO__TRY(emit_steps_append(e, node));
+            RONDO__TRY(emit_steps_append(e, (rondo_ir_node)n));
         }
     }
     for (uint32_t i = 0; i < e->graph->outputs.count; i++) {
@@ -115,7 +118,7 @@ static void emit_steps_touch(rondo__emit *e, rondo_ir_value value, uint32_t step
 static void emit_steps_lives(rondo__emit *e) {
     for (size_t s = 0; s < e->steps.count; s++) {
         const rondo__emit_step *step = rondo__emit_step_at(e, s);
-        bool copy = step->copy_into != RONDO_IR_NONE || step->copy_output != RONDO__PLAN_NONE;
+        bool copy = rondo__emit_is_copy(step);
         for (uint32_t i = 0; i < step->node.input_count; i++) {
             uint64_t offset = 0;
             if (step->node.inputs[i] == RONDO_IR_NONE) continue;

@@ -222,8 +222,8 @@ static void add_pieces(pool *p) {
 }
 
 static void grow(pool *p) {
-    static void (*const add[])(pool * p) = {add_unary,  add_casts, add_binary, add_binary,
-                                            add_choice, add_turns, add_shapes, add_pieces};
+    static void (*const add[])(pool *p) = {add_unary,  add_casts, add_binary, add_binary,
+                                           add_choice, add_turns, add_shapes, add_pieces};
     uint32_t nodes = 1 + (uint32_t)roll(p, 24);
     for (uint32_t i = 0; i < nodes; i++) add[roll(p, 8)](p);
     uint32_t outputs = 1 + (uint32_t)roll(p, OUTPUTS);
@@ -261,7 +261,8 @@ static void try_way(compile_fixture *f, const rondo_compile_options *options, vo
     T_OK(f->t, rondo__compile(rondo_test_allocator(f->t), &f->ref, &f->ref, "test", f->graph, options, &f->compiled,
                               &f->plan));
     uint32_t kept = f->memory_count;
-    ct_run(f, &f->ref, inputs, got);
+    if (f->plan->lane_count > 1) ct_run_lanes(f, &f->ref, inputs, got);
+    else ct_run(f, &f->ref, inputs, got);
     same_bits(f, want, got, way);
     while (f->memory_count > kept) free(f->memory[--f->memory_count]);
 }
@@ -286,6 +287,12 @@ static void every_way(compile_fixture *f, void *const *inputs, void *const *want
         options.flags = RONDO_COMPILE_VERIFY | RONDO_COMPILE_EXPLAIN;
         options.level = level;
         try_way(f, &options, inputs, want, names[level]);
+    }
+    for (uint32_t lanes = 2; lanes <= RONDO__PLAN_LANES_MAX; lanes *= 2) {
+        rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
+        options.lanes = lanes;
+        options.level = lanes == 8 ? RONDO_COMPILE_O0 : lanes == 16 ? RONDO_COMPILE_O1 : RONDO_COMPILE_O2;
+        try_way(f, &options, inputs, want, "lanes");
     }
     /* All in the other order, twice. */
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "exec/exec.h"
+#include "graph/lanes.h"
 
 /* What the address of a tensor without elements is: no kernel looks there. */
 #define CONTEXT_NOWHERE 64u
@@ -132,10 +133,80 @@ static rondo_status context_take_arena(rondo_context *context) {
     return RONDO_OK;
 }
 
+/* -------------------------------------------------------------------------------------------------------- lanes */
+
+/* What is needed while the steps of several lanes are added. */
+typedef struct context_order {
+    rondo__order *order;                  /* null: one lane */
+    uint32_t *points;                     /* an event of the plan: where it was recorded */
+    uint32_t begin;                       /* where the run begins, in lane 0 */
+    uint32_t last[RONDO__PLAN_LANES_MAX]; /* a lane: its last step + 1 */
+} context_order;
+
+static rondo_status context_order_begin(rondo_context *context, context_order *o) {
+    const rondo_plan *plan = context->executable->plan;
+    void *memory;
+    if (plan->lane_count == 1) return RONDO_OK;
+    RONDO__TRY(rondo__allocate_array(&context->allocator, plan->event_count, sizeof(uint32_t), &memory));
+    o->points = memory;
+    RONDO__TRY(rondo__call_list_order(context->list, &o->order));
+    for (uint32_t lane = 1; lane < plan->lane_count; lane++) {
+        uint32_t made;
+        RONDO__TRY(rondo__order_add_lane(o->order, &made));
+    }
+    return rondo__order_point(o->order, 0, 0, &o->begin);
+}
+
+/* A lane that waits for none of the others when it begins waits for the stream that the run was given. */
+static rondo_status context_order_before(const context_order *o, const rondo__plan_step *step, uint32_t index) {
+    if (step->lane && !step->wait_count && !o->last[step->lane])
+        RONDO__TRY(rondo__order_wait(o->order, step->lane, index, o->begin));
+    for (uint32_t i = 0; i < step->wait_count; i++)
+        RONDO__TRY(rondo__order_wait(o->order, step->lane, index, o->points[step->waits[i]]));
+    return RONDO_OK;
+}
+
+/* The stream that the run was given comes after all: the lane that ends last is asked first, as it may know of others. */
+static rondo_status context_order_join(const rondo_context *context, context_order *o) {
+    const rondo_plan *plan = context->executable->plan;
+    for (uint32_t i = 1; i < plan->lane_count; i++) {
+        uint32_t lane = 0, point;
+        for (uint32_t l = 1; l < plan->lane_count; l++)
+            if (o->last[l] > (lane ? o->last[lane] : 0)) lane = l;
+        if (!lane) break;
+        o->last[lane] = 0;
+        RONDO__TRY(rondo__order_point(o->order, lane, plan->step_count, &point));
+        RONDO__TRY(rondo__order_wait(o->order, 0, plan->step_count, point));
+    }
+    return RONDO_OK;
+}
+
+static rondo_status context_add_lane_steps(rondo_context *context, context_order *o) {
+    const rondo_plan *plan = context->executable->plan;
+    size_t used = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const rondo__plan_step *step = &plan->steps[i];
+        if (o->order) RONDO__TRY(context_order_before(o, step, i));
+        rondo__call_list_lane(context->list, step->lane);
+        RONDO__TRY(context_add_step(context, i, &used));
+        o->last[step->lane] = i + 1u;
+        if (o->order && step->record != RONDO__PLAN_NONE)
+            RONDO__TRY(rondo__order_point(o->order, step->lane, i + 1u, &o->points[step->record]));
+    }
+    return o->order ? context_order_join(context, o) : RONDO_OK;
+}
+
+static rondo_status context_add_steps(rondo_context *context) {
+    context_order o = {.order = NULL};
+    rondo_status status = context_order_begin(context, &o);
+    if (!status) status = context_add_lane_steps(context, &o);
+    if (o.points) rondo__free(&context->allocator, o.points, context->executable->plan->event_count * sizeof(uint32_t));
+    return status;
+}
+
 static rondo_status context_build(rondo_context *context) {
     const rondo_plan *plan = context->executable->plan;
     void *memory;
-    size_t used = 0;
     RONDO__TRY(rondo__ticket_prepare(&context->ticket));
     RONDO__TRY(context_take_arena(context));
     RONDO__TRY(rondo__call_list_create(context->device, NULL, &context->list));
@@ -147,9 +218,11 @@ static rondo_status context_build(rondo_context *context) {
         return RONDO__FAIL(OUT_OF_RANGE, LOADING, "plan '%s' has too many arguments", plan->name);
     RONDO__TRY(rondo__allocate_array(&context->allocator, context->argument_count, sizeof(rondo_argument), &memory));
     context->arguments = memory;
-    for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(context_add_step(context, i, &used));
+    RONDO__TRY(context_add_steps(context));
     for (uint32_t i = 0; i < context->port_count; i++) context->unbound += context->ports[i].required;
-    return rondo__call_list_seal(context->list);
+    RONDO__TRY(rondo__call_list_seal(context->list));
+    if (plan->lane_count == 1) return RONDO_OK;
+    return rondo__lanes_create(context->device, rondo__call_list_lanes(context->list), &context->lanes);
 }
 
 /* --------------------------------------------------------------------------------------------------------- life */
@@ -201,6 +274,7 @@ void rondo_context_release(rondo_context *context) {
     rondo_allocator allocator = context->allocator;
     rondo_executable *executable = context->executable;
     rondo__ticket_deinit(&context->ticket);
+    rondo__lanes_destroy(context->lanes);
     rondo__call_list_destroy(context->list);
     rondo__buffer_deinit(&context->mentions);
     rondo__free(&allocator, context->arguments, context->argument_count * sizeof(rondo_argument));
@@ -319,6 +393,41 @@ static rondo_status context_run_call(rondo_context *context, rondo_stream *strea
     return observer->after(observer->self, index, stream);
 }
 
+/* The records and waits between lanes that come before step `before`. A capture of the stream takes them for its own, and
+ * the streams of the lanes join it. */
+static rondo_status context_order_steps(const rondo_context *context, rondo_stream *stream, uint64_t before,
+                                        size_t *next) {
+    const rondo__buffer *steps = &rondo__call_list_lanes(context->list)->steps;
+    for (; *next < steps->count; ++*next) {
+        const rondo__order_step *step = RONDO__BUFFER_AT(steps, const rondo__order_step, *next);
+        if (step->before > before) return RONDO_OK;
+        rondo_stream *on = rondo__lanes_stream(context->lanes, step->lane, stream);
+        rondo_event *event = context->lanes->events[step->event];
+        RONDO__TRY_NOTE(step->wait ? rondo_event_wait(event, on) : rondo_event_record(event, on),
+                        "where lane %u of plan '%s' %s before step %llu", (unsigned)step->lane,
+                        context->executable->plan->name, step->wait ? "waits" : "is waited for",
+                        (unsigned long long)before);
+    }
+    return RONDO_OK;
+}
+
+static rondo_status context_launch(rondo_context *context, rondo_stream *stream, uint32_t step,
+                                   const rondo__exec_observer *observer) {
+    RONDO__TRY_NOTE(context_run_call(context, stream, step, observer), "step %u '%s' of plan '%s'", (unsigned)step,
+                    context->calls[step].name, context->executable->plan->name);
+    return RONDO_OK;
+}
+
+static rondo_status context_launch_lanes(rondo_context *context, rondo_stream *stream) {
+    const rondo_plan *plan = context->executable->plan;
+    size_t next = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        RONDO__TRY(context_order_steps(context, stream, i, &next));
+        RONDO__TRY(context_launch(context, rondo__lanes_stream(context->lanes, plan->steps[i].lane, stream), i, NULL));
+    }
+    return context_order_steps(context, stream, plan->step_count, &next);
+}
+
 static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream,
                                       const rondo__exec_observer *observer) {
     const rondo_plan *plan = context->executable->plan;
@@ -329,10 +438,16 @@ static rondo_status context_run_calls(rondo_context *context, rondo_stream *stre
         }
         context->moved = false;
     }
-    for (uint32_t i = 0; i < plan->step_count; i++)
-        RONDO__TRY_NOTE(context_run_call(context, stream, i, observer), "step %u '%s' of plan '%s'", (unsigned)i,
-                        context->calls[i].name, plan->name);
-    return RONDO_OK;
+    /* Who watches each step has them one after the other: the order of the steps is one that the lanes allow. */
+    if (!context->lanes || observer) {
+        for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(context_launch(context, stream, i, observer));
+        return RONDO_OK;
+    }
+    bool captured = rondo__stream_recorder(stream) != NULL;
+    if (!captured) rondo__lanes_work_for(context->lanes, stream);
+    rondo_status status = context_launch_lanes(context, stream);
+    if (status && !captured) rondo__lanes_settle(context->lanes); /* what did go out is not joined */
+    return status;
 }
 
 rondo_status rondo__context_run_observed(rondo_context *context, rondo_stream *stream,
@@ -356,7 +471,7 @@ rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
         RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
     if (rondo__stream_recorder(stream)) return context_run_calls(context, stream, NULL);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
-    rondo_status status = rondo__call_list_run(context->list, stream);
+    rondo_status status = rondo__call_list_run_lanes(context->list, stream, context->lanes);
     if (context->ticket.immediate) return status;
     return rondo__status_first(status,
                                rondo__ticket_after(&context->ticket, stream)); /* part of it may be on its way */

@@ -80,6 +80,7 @@ struct rondo_context {
     uint64_t arena_base;          /* the aligned place in it */
     uint64_t arena_bytes;         /* of the allocation */
     rondo__call_list *list;
+    rondo__lanes *lanes; /* of a plan of several lanes: streams and events; else null */
     rondo__exec_port *ports;
     rondo_call *calls;         /* one a step, for eager runs */
     rondo_argument *arguments; /* of all calls */

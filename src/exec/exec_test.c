@@ -258,6 +258,122 @@ static void test_executable_refusals(rondo_test *t) {
     exec_make(t, &x);
 }
 
+/* y = (s * x) + -s with s = x + c: the two terms in lanes of their own. */
+static void exec_plan_diamond(exec_fixture *x) {
+    static const uint32_t events[] = {0, 1};
+    exec_plan *e = &x->e;
+    uint32_t in = ep_port(e, "x", true), out = ep_port(e, "y", false), c = ep_constant(e, "c"),
+             s = ep_temporary(e, "s"), m = ep_temporary(e, "m"), n = ep_temporary(e, "n");
+    e->plan->lane_count = e->plan->event_count = 2;
+    ep_step(e, "ref", "Add", "sum", in, c, s)->record = 0;
+    ep_step(e, "ref", "Mul", "product", s, in, m);
+    rondo__plan_step *negated = ep_step(e, "ref", "Neg", "negated", s, RONDO__PLAN_NONE, n);
+    negated->lane = 1;
+    negated->waits = &events[0];
+    negated->record = 1;
+    rondo__plan_step *last = ep_step(e, "ref", "Add", "last", m, n, out);
+    last->waits = &events[1];
+    negated->wait_count = last->wait_count = 1;
+}
+
+static void exec_check_diamond(exec_fixture *x, const char *way) {
+    for (uint32_t i = 0; i < EP_FLOATS; i++) {
+        double in = (double)x->f.buffers[0][i], s = in + i + 1.0;
+        if ((double)x->f.buffers[1][i] != s * in - s) rondo_test_fail(x->f.t, __FILE__, __LINE__, "wrong %s", way);
+    }
+    memset(x->f.buffers[1], 0x55, EP_BYTES);
+}
+
+/* The lanes of a plan are lanes of the context's list, of an eager run, and of what a capture records: a graph that knows
+ * which node comes after which. Two waits suffice, and the device is asked for no more. */
+static void test_lanes(rondo_test *t, const char *device) {
+    exec_fixture x;
+    rondo_graph *graph = NULL;
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    uint64_t before = 0, after = 0;
+    bool sim = strcmp(device, "sim") == 0;
+    exec_open(t, &x, device);
+    exec_plan_diamond(&x);
+    exec_make(t, &x);
+    T_OK(t, rondo_context_bind_input(x.context, 0, x.f.buffers[0]));
+    T_OK(t, rondo_context_bind_output(x.context, 0, x.f.buffers[1]));
+    for (int i = 0; i < 3; i++) {
+        if (sim) T_OK(t, rondo_device_counter(x.f.device, "calls.event_wait", &before));
+        T_OK(t, rondo_context_run(x.context, x.f.stream));
+        if (sim) T_OK(t, rondo_device_counter(x.f.device, "calls.event_wait", &after));
+        T_EQ(t, after - before, sim ? 2 : 0);
+        T_OK(t, rondo_stream_synchronize(x.f.stream));
+        exec_check_diamond(&x, "from the context's list");
+        T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
+        T_OK(t, rondo_stream_synchronize(x.f.stream));
+        exec_check_diamond(&x, "eagerly");
+    }
+    T_OK(t, rondo_graph_create(x.f.device, NULL, &graph));
+    T_DEFER(t, rondo_graph_release, graph);
+    for (int i = 0; i < 2; i++) {
+        T_OK(t, gt_begin(&x.f, graph));
+        T_OK(t, i ? rondo_context_run(x.context, x.f.stream) : rondo_context_run_eager(x.context, x.f.stream));
+        T_OK(t, rondo_graph_capture_end(graph, x.f.stream));
+        T_OK(t, rondo_graph_get_info(graph, &info));
+        T_EQ(t, info.nodes, 4);
+        T_EQ(t, info.lanes, 2);
+        T_EQ(t, info.edges, 4);
+        T_OK(t, gt_replay(&x.f, graph));
+        exec_check_diamond(&x, "captured and replayed");
+        /* Its streams are free again. */
+        T_OK(t, rondo_context_run_eager(x.context, x.f.other));
+        T_OK(t, rondo_stream_synchronize(x.f.other));
+        exec_check_diamond(&x, "after a capture");
+        rondo_graph_reset(graph);
+    }
+}
+GT_BOTH(test_lanes)
+
+/* A plan that a lane begins on its own, and that no step of lane 0 ends: the run's stream begins and ends it. */
+static void test_lanes_apart(rondo_test *t, const char *device) {
+    exec_fixture x;
+    rondo_graph *graph = NULL;
+    rondo_graph_info info = RONDO_GRAPH_INFO_INIT;
+    exec_open(t, &x, device);
+    exec_plan *e = &x.e;
+    uint32_t in = ep_port(e, "x", true), y = ep_port(e, "y", false), z = ep_port(e, "z", false),
+             s = ep_temporary(e, "s");
+    e->plan->lane_count = 3;
+    ep_step(e, "ref", "Neg", "one", in, RONDO__PLAN_NONE, s)->lane = 1;
+    ep_step(e, "ref", "Neg", "two", s, RONDO__PLAN_NONE, y)->lane = 1;
+    ep_step(e, "ref", "Neg", "other", in, RONDO__PLAN_NONE, z)->lane = 2;
+    exec_make(t, &x);
+    float **b = x.f.buffers;
+    T_OK(t, rondo_context_bind_input(x.context, 0, b[0]));
+    T_OK(t, rondo_context_bind_output(x.context, 0, b[1]));
+    T_OK(t, rondo_context_bind_output(x.context, 1, b[2]));
+    T_OK(t, rondo_graph_create(x.f.device, NULL, &graph));
+    T_DEFER(t, rondo_graph_release, graph);
+    for (int way = 0; way < 3; way++) {
+        /* What comes before on the stream is seen, and what comes after sees all. */
+        T_OK(t, rondo_stream_copy(x.f.stream, b[0], b[3 + way], EP_BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
+        if (way == 0) T_OK(t, rondo_context_run(x.context, x.f.stream));
+        if (way == 1) T_OK(t, rondo_context_run_eager(x.context, x.f.stream));
+        if (way == 2) {
+            T_OK(t, gt_begin(&x.f, graph));
+            T_OK(t, rondo_context_run(x.context, x.f.stream));
+            T_OK(t, rondo_graph_capture_end(graph, x.f.stream));
+            T_OK(t, rondo_graph_get_info(graph, &info));
+            T_EQ(t, info.lanes, 3);
+            T_EQ(t, info.edges, 1);
+            T_OK(t, rondo_graph_replay(graph, x.f.stream));
+        }
+        T_OK(t, rondo_stream_copy(x.f.stream, b[6], b[1], EP_BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
+        T_OK(t, rondo_stream_copy(x.f.stream, b[7], b[2], EP_BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
+        T_OK(t, rondo_stream_synchronize(x.f.stream));
+        for (uint32_t i = 0; i < EP_FLOATS; i++) {
+            T_NEAR(t, b[6][i], b[3 + way][i], 0.0);
+            T_NEAR(t, b[7][i], -(double)b[3 + way][i], 0.0);
+        }
+    }
+}
+GT_BOTH(test_lanes_apart)
+
 /* A plan without a step runs and does nothing. */
 static void test_empty_plan(rondo_test *t, const char *device) {
     exec_fixture x;
@@ -409,7 +525,7 @@ static void test_two_threads(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(GT_ENTRIES(test_one_law), GT_ENTRIES(test_rebinding), GT_ENTRIES(test_overwriting_waits),
-                GT_ENTRIES(test_outputs_lie_apart), T(test_binding_refusals), T(test_executable_refusals),
-                GT_ENTRIES(test_empty_plan), GT_ENTRIES(test_offsets), T(test_tensors_without_elements),
-                T(test_far_weights), T(test_far_weights_packed_before), T(test_far_weights_of_another_set),
-                T_PLAIN(test_two_threads))
+                GT_ENTRIES(test_outputs_lie_apart), GT_ENTRIES(test_lanes), GT_ENTRIES(test_lanes_apart),
+                T(test_binding_refusals), T(test_executable_refusals), GT_ENTRIES(test_empty_plan),
+                GT_ENTRIES(test_offsets), T(test_tensors_without_elements), T(test_far_weights),
+                T(test_far_weights_packed_before), T(test_far_weights_of_another_set), T_PLAIN(test_two_threads))

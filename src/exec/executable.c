@@ -276,10 +276,9 @@ static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
 static rondo_status exec_build(rondo_executable *executable) {
     const rondo_plan *plan = executable->plan;
     void *memory;
-    if (plan->segment_count > 1 || plan->lane_count > 1)
-        return RONDO__FAIL(UNSUPPORTED, LOADING,
-                           "plan '%s' has %u segments and %u lanes: plans of more than one of either are not run yet",
-                           plan->name, (unsigned)plan->segment_count, (unsigned)plan->lane_count);
+    if (plan->segment_count > 1)
+        return RONDO__FAIL(UNSUPPORTED, LOADING, "plan '%s' has %u segments: plans of more than one are not run yet",
+                           plan->name, (unsigned)plan->segment_count);
     RONDO__TRY(rondo__plan_verify(plan, false));
     RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->step_count, sizeof(rondo__exec_step), &memory));
     executable->steps = memory;

@@ -18,6 +18,7 @@
 #include "base/thread.h"
 
 #define RONDO__PLAN_NONE UINT32_MAX
+#define RONDO__PLAN_LANES_MAX 16u
 /* A string attribute of steps from an offline file: the bytes that a custom operator wrote there for itself. */
 #define RONDO__PLAN_OWN "rondo.own"
 
@@ -64,7 +65,7 @@ typedef struct rondo__plan_step {
     uint64_t packed_bytes;
     uint64_t scratch_bytes;
     uint64_t scratch_offset; /* in the arena */
-    uint32_t lane;
+    uint32_t lane;           /* steps of a lane run in their order; lane 0 begins and ends the run */
     uint32_t segment;
     uint32_t wait_count; /* events of other lanes to wait for before the step */
     const uint32_t *waits;

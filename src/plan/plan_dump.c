@@ -76,6 +76,20 @@ static rondo_status plan_text_operand(const rondo_plan *plan, rondo__buffer *tex
     return plan->buffers[o->buffer].kind == RONDO__PLAN_CONSTANT ? rondo__text_append(text, "!") : RONDO_OK;
 }
 
+static rondo_status plan_text_lane(rondo__buffer *text, const rondo__plan_step *s) {
+    RONDO__TRY(rondo__text_append(text, ", lane %u", s->lane));
+    for (uint32_t i = 0; i < s->wait_count; i++) {
+        RONDO__TRY(rondo__text_append(text, "%s e%u", i ? "," : " waits for", s->waits[i]));
+    }
+    return s->record != RONDO__PLAN_NONE ? rondo__text_append(text, " records e%u", s->record) : RONDO_OK;
+}
+
+static uint32_t plan_wait_count(const rondo_plan *plan) {
+    uint32_t waits = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) waits += plan->steps[i].wait_count;
+    return waits;
+}
+
 static rondo_status plan_text_step(const rondo_plan *plan, rondo__buffer *text, uint32_t index) {
     const rondo__plan_step *s = &plan->steps[index];
     RONDO__TRY(rondo__text_append(text, "%4u  %s", index, s->operator_name));
@@ -98,6 +112,7 @@ static rondo_status plan_text_step(const rondo_plan *plan, rondo__buffer *text, 
     if (s->scratch_bytes) {
         RONDO__TRY(rondo__text_append(text, ", scratch %" PRIu64 " at %" PRIu64, s->scratch_bytes, s->scratch_offset));
     }
+    if (plan->lane_count > 1) RONDO__TRY(plan_text_lane(text, s));
     return rondo__text_append(text, "\n");
 }
 
@@ -118,9 +133,13 @@ static rondo_status plan_text_ports(rondo__buffer *text, const char *what, const
 static rondo_status plan_dump_text(const rondo_plan *plan, rondo__buffer *text) {
     RONDO__TRY(rondo__text_append(text,
                                   "plan '%s' for %s: %u nodes in, %u steps, %u segments, arena %" PRIu64
-                                  " bytes (at least %" PRIu64 "), constants %" PRIu64 " bytes\n",
+                                  " bytes (at least %" PRIu64 "), constants %" PRIu64 " bytes",
                                   plan->name, plan->target, plan->nodes_in, plan->step_count, plan->segment_count,
                                   plan->arena_bytes, plan->arena_lower_bound, plan->constant_bytes));
+    if (plan->lane_count > 1) {
+        RONDO__TRY(rondo__text_append(text, ", %u lanes with %u waits", plan->lane_count, plan_wait_count(plan)));
+    }
+    RONDO__TRY(rondo__text_append(text, "\n"));
     RONDO__TRY(plan_text_ports(text, "input", plan->inputs, plan->input_count));
     RONDO__TRY(plan_text_ports(text, "output", plan->outputs, plan->output_count));
     for (uint32_t i = 0; i < plan->guard_count; i++) {
@@ -174,6 +193,15 @@ static rondo_status plan_json_operands(rondo__buffer *text, const char *key, con
     return rondo__text_append(text, "]");
 }
 
+/* Waits and records are numbers of events. */
+static rondo_status plan_json_lane(rondo__buffer *text, const rondo__plan_step *s) {
+    RONDO__TRY(rondo__text_append(text, ",\"lane\":%u,\"waits\":[", s->lane));
+    for (uint32_t i = 0; i < s->wait_count; i++)
+        RONDO__TRY(rondo__text_append(text, "%s%u", i ? "," : "", s->waits[i]));
+    if (s->record == RONDO__PLAN_NONE) return rondo__text_append(text, "],\"record\":null}");
+    return rondo__text_append(text, "],\"record\":%u}", s->record);
+}
+
 static rondo_status plan_json_step(rondo__buffer *text, const rondo__plan_step *s) {
     RONDO__TRY(rondo__text_append(text, "{\"operator\":"));
     RONDO__TRY(plan_put_string(text, s->operator_name));
@@ -193,11 +221,12 @@ static rondo_status plan_json_step(rondo__buffer *text, const rondo__plan_step *
     RONDO__TRY(rondo__text_append(text, "}"));
     RONDO__TRY(plan_json_operands(text, "inputs", s->inputs, s->input_count));
     RONDO__TRY(plan_json_operands(text, "outputs", s->outputs, s->output_count));
-    return rondo__text_append(text,
-                              ",\"absorbed_inputs\":%" PRIu64 ",\"packed_bytes\":%" PRIu64 ",\"scratch_bytes\":%" PRIu64
-                              ",\"scratch_offset\":%" PRIu64 ",\"lane\":%u,\"segment\":%u}",
-                              s->absorbed_inputs, s->packed_bytes, s->scratch_bytes, s->scratch_offset, s->lane,
-                              s->segment);
+    RONDO__TRY(rondo__text_append(text,
+                                  ",\"absorbed_inputs\":%" PRIu64 ",\"packed_bytes\":%" PRIu64
+                                  ",\"scratch_bytes\":%" PRIu64 ",\"scratch_offset\":%" PRIu64 ",\"segment\":%u",
+                                  s->absorbed_inputs, s->packed_bytes, s->scratch_bytes, s->scratch_offset,
+                                  s->segment));
+    return plan_json_lane(text, s);
 }
 
 static rondo_status plan_json_ports(rondo__buffer *text, const char *key, const rondo__plan_port *ports,
@@ -243,10 +272,10 @@ static rondo_status plan_dump_json(const rondo_plan *plan, rondo__buffer *text) 
     RONDO__TRY(rondo__text_append(text, ",\"target\":"));
     RONDO__TRY(plan_put_string(text, plan->target));
     RONDO__TRY(rondo__text_append(text,
-                                  ",\"nodes_in\":%u,\"segments\":%u,\"lanes\":%u,\"arena_bytes\":%" PRIu64
+                                  ",\"nodes_in\":%u,\"segments\":%u,\"lanes\":%u,\"waits\":%u,\"arena_bytes\":%" PRIu64
                                   ",\"arena_lower_bound\":%" PRIu64 ",\"constant_bytes\":%" PRIu64,
-                                  plan->nodes_in, plan->segment_count, plan->lane_count, plan->arena_bytes,
-                                  plan->arena_lower_bound, plan->constant_bytes));
+                                  plan->nodes_in, plan->segment_count, plan->lane_count, plan_wait_count(plan),
+                                  plan->arena_bytes, plan->arena_lower_bound, plan->constant_bytes));
     RONDO__TRY(plan_json_ports(text, "inputs", plan->inputs, plan->input_count));
     RONDO__TRY(plan_json_ports(text, "outputs", plan->outputs, plan->output_count));
     RONDO__TRY(rondo__text_append(text, ",\"guards\":["));

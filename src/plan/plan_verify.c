@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "plan/plan.h"
+#include "plan/plan_order.h"
 #include "plan/plan_ranges.h"
 
 /* One write to a buffer, by which step. Sorted by buffer and offset, so that a read finds what covers it. */
@@ -50,7 +50,9 @@ static rondo_status plan_check_arrays(const plan_check *c) {
         }
     }
     if (!p->name || !p->target) return PLAN_WRONG(c, "it has no name or no target");
-    if (p->lane_count != 1) return PLAN_WRONG(c, "%u lanes; one is what can be run so far", p->lane_count);
+    if (p->lane_count == 0 || p->lane_count > RONDO__PLAN_LANES_MAX) {
+        return PLAN_WRONG(c, "%u lanes; a plan has 1 to %u", p->lane_count, RONDO__PLAN_LANES_MAX);
+    }
     if (p->step_count > 0 && p->segment_count == 0) return PLAN_WRONG(c, "steps without a segment");
     if (p->arena_lower_bound > p->arena_bytes) {
         return PLAN_WRONG(c, "the arena of %llu bytes is below its lower bound of %llu",
@@ -427,6 +429,22 @@ static rondo_status plan_check_lives(plan_check *c) {
     return status;
 }
 
+/* All that is checked above holds for the steps one after the other. With several lanes it holds for every order in which
+ * they may run when no two of them race. */
+static rondo_status plan_check_lanes(const plan_check *c) {
+    const rondo_plan *p = c->plan;
+    rondo__plan_race race = {false, 0, 0};
+    rondo__plan_order order;
+    if (p->lane_count == 1) return RONDO_OK;
+    rondo_status status = rondo__plan_order_make(&order, p);
+    if (!status) status = rondo__plan_find_race(&order, p, &race);
+    rondo__plan_order_deinit(&order);
+    if (status || !race.found) return status;
+    const rondo__plan_step *first = &p->steps[race.first], *second = &p->steps[race.second];
+    return PLAN_WRONG(c, "step '%s' of lane %u and step '%s' of lane %u use the same memory and nothing orders them",
+                      first->node_name, first->lane, second->node_name, second->lane);
+}
+
 static rondo_status plan_check_all(plan_check *c, uint8_t *recorded) {
     const rondo_plan *p = c->plan;
     RONDO__TRY(plan_check_buffers(c));
@@ -442,7 +460,8 @@ static rondo_status plan_check_all(plan_check *c, uint8_t *recorded) {
         RONDO__TRY(plan_check_step_overlap(c, step));
     }
     RONDO__TRY(plan_check_definitions(c));
-    return plan_check_lives(c);
+    RONDO__TRY(plan_check_lives(c));
+    return plan_check_lanes(c);
 }
 
 rondo_status rondo__plan_verify(const rondo_plan *plan, bool from_file) {

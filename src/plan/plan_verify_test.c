@@ -16,7 +16,8 @@ typedef struct wrong {
 } wrong;
 
 static void no_buffers(plan_fixture *f) { f->plan->buffers = NULL; }
-static void two_lanes(plan_fixture *f) { f->plan->lane_count = 2; }
+static void no_lanes(plan_fixture *f) { f->plan->lane_count = 0; }
+static void many_lanes(plan_fixture *f) { f->plan->lane_count = RONDO__PLAN_LANES_MAX + 1; }
 static void bound_too_high(plan_fixture *f) { f->plan->arena_lower_bound = 1000; }
 static void null_remark(plan_fixture *f) { f->remarks[0] = NULL; }
 static void nameless(plan_fixture *f) { f->buffers[PT_T0].name = NULL; }
@@ -85,7 +86,8 @@ static void half_in_place(plan_fixture *f) {
 
 static const wrong wrongs[] = {
     {no_buffers, "buffers are declared"},
-    {two_lanes, "lanes"},
+    {no_lanes, "0 lanes"},
+    {many_lanes, "17 lanes"},
     {bound_too_high, "lower bound"},
     {null_remark, "remark 0"},
     {nameless, "buffer 2 has no name"},
@@ -163,6 +165,51 @@ static void written_in_parts(rondo_test *t) {
     T_FAILS(t, rondo__plan_verify(f.plan, false), INTERNAL, "reads 't0' before all of it is written");
 }
 
+/* Neg in a lane of its own, which Relu's event and its own bind to the other. t1 lies where t0 lay, in place. */
+static void in_two_lanes(rondo_test *t, plan_fixture *f) {
+    static const uint32_t events[] = {0, 1};
+    pt_open(t, f);
+    f->plan->lane_count = f->plan->event_count = 2;
+    f->steps[0].record = 0;
+    f->steps[1].lane = 1;
+    f->steps[1].waits = &events[0];
+    f->steps[1].wait_count = 1;
+    f->steps[1].record = 1;
+    f->steps[2].waits = &events[1];
+    f->steps[2].wait_count = 1;
+    T_OK(t, rondo__plan_verify(f->plan, true));
+}
+
+/* Each change leaves a plan that is right one step after the other. */
+static void lanes_race(rondo_test *t) {
+    plan_fixture f;
+    in_two_lanes(t, &f);
+    f.steps[1].wait_count = 0; /* reads what Relu writes */
+    T_FAILS(t, rondo__plan_verify(f.plan, true), CORRUPT, "step 'Relu' of lane 0 and step 'Neg' of lane 1");
+    pt_close(&f);
+    in_two_lanes(t, &f);
+    f.steps[2].wait_count = 0; /* reads what Neg writes */
+    T_FAILS(t, rondo__plan_verify(f.plan, false), INTERNAL, "step 'Neg' of lane 1 and step 'Add' of lane 0");
+    pt_close(&f);
+    in_two_lanes(t, &f);
+    f.steps[2].waits = f.steps[1].waits; /* waits for somebody, but not for Neg */
+    T_FAILS(t, rondo__plan_verify(f.plan, false), INTERNAL, "step 'Neg' of lane 1 and step 'Add' of lane 0");
+    pt_close(&f);
+    in_two_lanes(t, &f); /* Add reads x alone now, and writes y while Neg's scratch and t1 lie elsewhere: no race */
+    f.operands[4].buffer = PT_X;
+    f.buffers[PT_T1].last_step = 1;
+    f.steps[2].wait_count = 0;
+    T_OK(t, rondo__plan_verify(f.plan, true));
+    f.steps[2].scratch_bytes = 64; /* as long as it needs no scratch where t0 was read and t1 is written, */
+    f.steps[2].scratch_offset = 0;
+    T_FAILS(t, rondo__plan_verify(f.plan, true), CORRUPT, "step 'Neg' of lane 1 and step 'Add' of lane 0");
+    f.steps[2].scratch_offset = 64; /* nor where Neg has its own */
+    T_FAILS(t, rondo__plan_verify(f.plan, true), CORRUPT, "step 'Neg' of lane 1 and step 'Add' of lane 0");
+    f.plan->arena_bytes = 192;
+    f.steps[2].scratch_offset = 128;
+    T_OK(t, rondo__plan_verify(f.plan, true));
+}
+
 static void empty_is_legal(rondo_test *t) {
     rondo_plan *plan = NULL;
     T_OK(t, rondo__plan_create(rondo_test_allocator(t), NULL, &plan));
@@ -171,4 +218,4 @@ static void empty_is_legal(rondo_test *t) {
     T_OK(t, rondo__plan_verify(plan, true));
 }
 
-RONDO_TEST_MAIN(T(legal), T(one_thing_wrong), T(written_in_parts), T(empty_is_legal))
+RONDO_TEST_MAIN(T(legal), T(one_thing_wrong), T(written_in_parts), T(lanes_race), T(empty_is_legal))

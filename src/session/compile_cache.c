@@ -97,6 +97,7 @@ static const char *cache_add_options(cache_key *key, const rondo_compile_options
     if (options->after_pass) return "somebody watches the passes";
     cache_add_number(key, options->flags);
     cache_add_number(key, (uint64_t)options->level);
+    cache_add_number(key, options->lanes);
     cache_add_number(key, options->fold_bytes_max);
     cache_add_text(key, options->catalogues);
     cache_add_text(key, options->passes);

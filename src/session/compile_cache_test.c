@@ -103,7 +103,7 @@ static void what_is_another_entry(rondo_test *t) {
     const rondo_value_binding binding = {"w", &value};
     ct_open(t, &c);
     const rondo_compile_options plain = c.options;
-    for (unsigned change = 0, entries = 0; change < 9; change++) {
+    for (unsigned change = 0, entries = 0; change < 10; change++) {
         c.options = plain;
         c.dim.size = 4;
         if (change == 1) c.dim.size = 5;
@@ -112,6 +112,7 @@ static void what_is_another_entry(rondo_test *t) {
         if (change == 4) c.options.catalogues = "ref";
         if (change == 5) c.options.without = "dead";
         if (change == 6) c.options.passes = "dead";
+        if (change == 9) c.options.lanes = 2;
         if (change >= 7) {
             c.options.values = &binding;
             c.options.value_count = 1;

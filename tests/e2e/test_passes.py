@@ -33,6 +33,83 @@ def save(folder):
     return path
 
 
+def save_branches(folder, side):
+    """root -> {exp, sin -> cos} -> sum."""
+    make = onnx.helper.make_node
+    nodes = [
+        make("Tanh", ["x"], ["t"], "root"),
+        make("Exp", ["t"], ["l"], "left"),
+        make("Sin", ["t"], ["r"], "right"),
+        make("Cos", ["r"], ["c"], "further"),
+        make("Add", ["l", "c"], ["y"], "sum"),
+    ]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(nodes, "branches", [value("x", 1, [side, side])], [value("y", 1, [side, side])])
+    path = pathlib.Path(folder) / "branches.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+class Lanes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.path = save_branches(self.folder, 24)
+
+    def plan(self, *extra):
+        return json.loads(rondo("dump", self.path, "--stage", "plan", "--format", "json", *extra).stdout)
+
+    def test_a_branch_has_its_lane(self):
+        plan = self.plan("--lanes", "4")
+        steps = {step["node"]: step for step in plan["steps"]}
+        self.assertEqual((plan["lanes"], plan["waits"]), (2, 2))
+        self.assertEqual([steps[n]["lane"] for n in ("root", "left", "right", "further", "sum")], [0, 0, 1, 1, 0])
+        self.assertEqual(steps["right"]["waits"], [steps["root"]["record"]])
+        self.assertEqual(steps["sum"]["waits"], [steps["further"]["record"]])
+        text = rondo("dump", self.path, "--stage", "plan", "--lanes", "2").stdout
+        self.assertIn("2 lanes with 2 waits\n", text)
+        self.assertIn("lane 1 waits for e0\n", text)
+        self.assertIn("it was asked for", text)
+        self.assertEqual(self.plan()["lanes"], 1)
+        self.assertTrue(any("streams: 1 lane: its kernels run on the host" in r for r in self.plan()["remarks"]))
+        for wrong in ("0", "17", "many"):
+            self.assertEqual(rondo("run", self.path, "--random", "1", "--lanes", wrong).returncode, 2)
+
+    def test_a_capture_knows_the_branches(self):
+        done = rondo("dump", self.path, "--stage", "capture", "--lanes", "4", "--format", "json")
+        graph = json.loads(done.stdout)
+        self.assertEqual(graph["lanes"], 2)
+        edges = {(a, b) for a, b in graph["edges"]}
+        self.assertEqual(edges, {(0, 1), (0, 2), (2, 3), (1, 4), (3, 4)})
+
+    def test_lanes_keep_every_bit(self):
+        random = np.random.default_rng(3)
+        for path, inputs in (
+            (self.path, {"x": random.standard_normal((24, 24)).astype(np.float32)}),
+            (
+                model("silero_vad.onnx"),
+                {
+                    "input": (random.standard_normal((1, 576)) * 0.1).astype(np.float32),
+                    "state": (random.standard_normal((2, 1, 128)) * 0.1).astype(np.float32),
+                    "sr": np.array(16000, np.int64),
+                },
+            ),
+        ):
+            want = run_model(path, inputs, "--lanes", "1")
+            file = self.folder / "lanes.rondo"
+            sizes = [f"--dim={name}.{axis}={size}" for name, v in inputs.items() for axis, size in enumerate(v.shape)]
+            sets = ["--set", "sr=16000"] if "sr" in inputs else []
+            done = rondo("compile", path, "-o", file, "--lanes", "3", *sizes, *sets)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for device in ("cpu", "sim"):
+                for source, extra in ((path, ["--lanes", "2"]), (path, ["--lanes", "8", "--eager"]), (file, []), (file, ["--eager"])):
+                    with self.subTest(f"{source.name} {device} {extra}"):
+                        got = run_model(source, inputs, "--device", device, *extra)
+                        for name, value in want.items():
+                            self.assertEqual(value.tobytes(), got[name].tobytes())
+
+
 class Passes(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
