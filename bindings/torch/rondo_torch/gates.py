@@ -126,7 +126,8 @@ def _while_deciding(original):
 
 def _mover(original):
     # Moves what is made on the host, and used on one device alone, to that device: what is left in the graphs' way of
-    # scalars on the host is one copy of all of them. The original asks for the one GPU that Triton compiles for.
+    # scalars on the host is one copy of all of them. The original asks for the one GPU that Triton compiles for. It moves
+    # what a function returns, too; here that is where the function has put it.
     @functools.wraps(original)
     def move_constructors_to_gpu(graph):
         from torch._inductor import config
@@ -138,7 +139,7 @@ def _mover(original):
         found = {value.device.type for node in graph.nodes if isinstance(value := node.meta.get("val"), torch.Tensor)}
         for device_type in sorted(filter(is_ours, found)):
             parts = bool(config.graph_partition)  # without them a function that takes host memory is not graphed at all
-            ConstructorMoverPass(device_type, allow_inputs=parts, allow_outputs=parts)(graph)
+            ConstructorMoverPass(device_type, allow_inputs=parts, allow_outputs=False)(graph)
 
     return move_constructors_to_gpu
 

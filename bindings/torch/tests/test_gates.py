@@ -191,6 +191,18 @@ class Partitions(TreeTest):
             self.same(f(full(2), torch.tensor(value)), torch.full((4,), 2 * value + 1))
         self.assertEqual(self.recordings(), 1)
 
+    def test_what_is_returned_on_the_host_stays_there(self):
+        """Tensors that the function makes on the host and returns: Inductor would make them on a GPU."""
+        function = lambda x: (x * 2, torch.ones(3), torch.full((), 5.0) + 1, torch.arange(3.0) * 2)  # noqa: E731
+        f = self.compile(function)
+        for i in range(4):
+            got, want = f(full(i)), function(torch.full((4,), float(i)))
+            self.assertEqual([tensor.device.type for tensor in got], [DEVICE, "cpu", "cpu", "cpu"])
+            for one, other in zip(got, want):
+                self.same(one, other)
+            del got, one
+        self.assertEqual(self.recordings(), 1)
+
     def test_graph_partition_cpu_scalar_multiple(self):
         f = self.compile(lambda x, s, t, u: (x * s + t) * u, generated=True)
         for value in (1.0, 2.0, 3.0, 4.0):
