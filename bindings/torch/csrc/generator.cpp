@@ -120,7 +120,7 @@ at::Generator make_generator(c10::DeviceIndex index) { return at::make_generator
 
 const at::Generator& default_generator(c10::DeviceIndex index) {
   int which = index_or_current(index);
-  TORCH_CHECK(which < device_count(), "rondo: there is no device ", which);
+  check_index(which);
   std::lock_guard<std::mutex> lock(g_mutex);
   at::Generator& generator = defaults()[static_cast<size_t>(which)];
   if (!generator.defined()) {
@@ -134,7 +134,7 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
 
 void seed_default_generator(c10::DeviceIndex index, uint64_t seed) {
   int which = index_or_current(index);
-  TORCH_CHECK(which < device_count(), "rondo: there is no device ", which);
+  check_index(which);
   std::lock_guard<std::mutex> lock(g_mutex);
   at::Generator& generator = defaults()[static_cast<size_t>(which)];
   if (generator.defined()) generator.set_current_seed(seed);

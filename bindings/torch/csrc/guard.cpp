@@ -63,7 +63,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream getStream(c10::Device device) const override {
     int index = index_of(device);
-    TORCH_CHECK(index < device_count(), "rondo: there is no device ", index, "; there are ", device_count());
+    check_index(index);
     return stream(device, current_stream_id(index));
   }
   c10::Stream getDefaultStream(c10::Device device) const override { return stream(device, 0); }

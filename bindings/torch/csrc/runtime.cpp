@@ -47,6 +47,7 @@ std::atomic<bool> g_open{false}, g_forked{false};
 struct World {
   rondo_instance* instance = nullptr;
   const char* backend = "cpu";
+  std::string why_none;  // of no devices
   int count = 0;
   std::array<Device, kMaxDevices> devices;
 
@@ -58,7 +59,8 @@ struct World {
     options.log_level = RONDO_LOG_DEBUG;
     check(rondo_instance_create(&options, &instance));
     uint32_t found = 0;
-    check(rondo_device_type_count(instance, backend, &found));
+    rondo_status status = rondo_device_type_count(instance, backend, &found);
+    if (status) why_none = std::string(" (RONDO_TORCH_DEVICE=") + backend + ": " + text_of(status) + ")";
     count = found < kMaxDevices ? static_cast<int>(found) : kMaxDevices;
   }
 };
@@ -77,7 +79,7 @@ struct Current {
 thread_local Current t_current;
 
 Device& at(int index) {
-  TORCH_CHECK(index >= 0 && index < device_count(), "rondo: there is no device ", index, "; there are ", device_count());
+  check_index(index);
   return world().devices[static_cast<size_t>(index)];
 }
 
@@ -155,6 +157,11 @@ int device_count() noexcept {
   } catch (...) {
     return 0;
   }
+}
+
+void check_index(int index) {
+  TORCH_CHECK(index >= 0 && index < device_count(), "rondo: there is no device ", index, "; there are ", device_count(),
+              world().why_none);
 }
 
 rondo_device* device(int index) { return opened(index).handle; }

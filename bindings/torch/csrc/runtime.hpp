@@ -27,6 +27,8 @@ std::string text_of(rondo_status status);
 const char* backend();
 rondo_instance* instance();
 int device_count() noexcept;
+// Throws for an index that is none; where there is none at all it says why.
+void check_index(int index);
 // Throws for an index that is none, and in a child process of a fork, which has the parent's devices but not its threads.
 rondo_device* device(int index);
 bool is_open(int index) noexcept;

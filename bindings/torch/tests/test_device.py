@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import torch
 
@@ -331,6 +332,22 @@ status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 print(status, (x + 1).tolist(), torch.rondo._is_in_bad_fork())
 """
         self.assertEqual(run(program), "5 [2.0, 2.0] False\n")
+
+    def test_a_backend_that_is_none(self):
+        program = """
+import torch, rondo_torch
+assert (torch.rondo.is_available(), torch.rondo.device_count()) == (False, 0)
+for call in (lambda: torch.ones(2, device="rondo"), lambda: torch.Generator("rondo"), lambda: torch.rondo.current_stream()):
+    try:
+        call()
+        raise SystemExit("nothing was said")
+    except RuntimeError as error:
+        print(error)
+"""
+        with mock.patch.dict(os.environ, RONDO_TORCH_DEVICE="no-such"):
+            text = run(program)
+        self.assertEqual(text.count("there is no device 0; there are 0 (RONDO_TORCH_DEVICE=no-such: there is no device type"), 3)
+        self.assertEqual(text.count("there is 'cpu'\n"), 3)
 
     def test_a_fork_before_the_first_use_is_fine(self):
         program = """
