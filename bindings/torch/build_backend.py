@@ -4,12 +4,14 @@
 pip calls the hooks in an environment of its own, in which the target's PyTorch cannot be seen. The interpreter is the
 target's all the same, so it is asked in a process of its own, without what pip has put in the way.
 """
+import atexit
 import base64
 import hashlib
 import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,18 +72,21 @@ def tool(name, package):
 
 
 def build_folder():
-    """Kept in a checkout, so that the next build has little to do."""
+    """Kept in a checkout, so that the next build has little to do; elsewhere it goes with this process."""
     if os.path.exists(os.path.join(ROOT, "dev")) and os.access(ROOT, os.W_OK):
         return os.path.join(ROOT, os.environ.get("RONDO_BUILD", "build"), f"torch-{TAG}")
-    return tempfile.mkdtemp(prefix="rondo_torch-")
+    folder = tempfile.mkdtemp(prefix="rondo_torch-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def compile_extension(together=False):
     """Returns the path of the extension. `together`: the whole in less time, but more of it anew after a change."""
     root, cmake = target_torch(), tool("cmake", "cmake")
     tool("ninja", "ninja-build")
-    compiler = tool(os.environ.get("CXX", "c++"), "g++")
-    looked = subprocess.run([compiler, "-E", "-x", "c", "-"], input=b"#include <xxhash.h>", capture_output=True, check=False)
+    compiler = shlex.split(os.environ.get("CXX") or "c++")  # CMake takes words after it, too: "ccache g++"
+    compiler[0] = tool(compiler[0], "g++")
+    looked = subprocess.run([*compiler, "-E", "-x", "c", "-"], input=b"#include <xxhash.h>", capture_output=True, check=False)
     if looked.returncode:
         raise Refused("needs the header xxhash.h to build (Debian: apt-get install libxxhash-dev)")
     include = sysconfig.get_path("include")
@@ -116,10 +121,18 @@ def package_files():
 
 
 def project():
-    import tomllib
-
-    with open(os.path.join(HERE, "pyproject.toml"), "rb") as file:
-        return tomllib.load(file)["project"]
+    """The table `project` of pyproject.toml. Its values are such as JSON has, too: Python 3.10 has no reader of TOML."""
+    tables = {}
+    with open(os.path.join(HERE, "pyproject.toml"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("["):
+                table = tables.setdefault(line.strip()[1:-1], {})
+            elif " = " in line and not line.startswith("#"):
+                name, value = line.split(" = ", 1)
+                table[name] = json.loads(value)
+    groups = 'project.entry-points."'
+    return {**tables["project"], "scripts": tables["project.scripts"],
+            "entry-points": {name[len(groups):-1]: table for name, table in tables.items() if name.startswith(groups)}}
 
 
 def metadata():

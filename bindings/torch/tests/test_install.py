@@ -11,6 +11,7 @@ import tarfile
 import tempfile
 import unittest
 import zipfile
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENTRY_POINTS = [point for point in importlib.metadata.entry_points(group="torch.backends") if point.name == "rondo"]
@@ -99,6 +100,36 @@ class Backend(unittest.TestCase):
     def test_without_a_tool(self):
         with self.assertRaisesRegex(SystemExit, "needs no-such-tool to build .Debian: apt-get install its-package."):
             self.backend.tool("no-such-tool", "its-package")
+
+    def test_a_compiler_with_words_after_it(self):
+        """CXX="ccache g++" is a compiler, as for CMake; the folder of PyTorch's headers is what this one lacks."""
+        with tempfile.TemporaryDirectory() as folder:
+            header = os.path.join(folder, "include", "ATen", "core", "GraphImplInterface.h")
+            os.makedirs(os.path.dirname(header))
+            open(header, "w", encoding="utf-8").close()
+            self.backend.PROBE = f"import json; print(json.dumps({{'root': {folder!r}}}))"
+            self.backend.build_folder = lambda: os.path.join(folder, "build")
+            for value, refusal in (("env c++ -I/", "the build failed"), ("no-such c++", "needs no-such to build"), ("", "the build failed")):
+                with (self.subTest(value), mock.patch.dict(os.environ, CXX=value), mock.patch.object(sys, "stderr"),
+                      self.assertRaisesRegex(SystemExit, refusal)):
+                    self.backend.compile_extension()
+
+    def test_a_build_outside_a_checkout_leaves_no_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, out, err = python(f"import os, sys; sys.path.insert(0, {os.path.dirname(HERE)!r}); import build_backend\n"
+                                      f"build_backend.ROOT = {folder!r}; made = build_backend.build_folder()\n"
+                                      "print(made, os.path.isdir(made))", TMPDIR=folder)
+            self.assertEqual((status, out.split()[1:]), (0, ["True"]), err)
+            self.assertTrue(out.startswith(folder))
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_metadata_is_what_pyproject_says(self):
+        try:
+            import tomllib
+        except ImportError:
+            self.skipTest("Python has no reader of TOML before 3.11")
+        with open(os.path.join(os.path.dirname(HERE), "pyproject.toml"), "rb") as file:
+            self.assertEqual(self.backend.project(), tomllib.load(file)["project"])
 
     def test_wheel(self):
         with tempfile.TemporaryDirectory() as folder:
