@@ -303,6 +303,19 @@ static void test_a_block_that_is_too_large_makes_room(rondo_test *t) {
     give(t, &w, a);
 }
 
+/* More than the lists of any segment could describe is a matter of bytes like any other, and is counted as one. */
+static void test_what_no_segment_could_hold_is_out_of_memory(rondo_test *t) {
+    world w;
+    void *b = NULL;
+    world_open(t, &w, "sim", NULL);
+    rondo_stream *s = world_stream(t, &w);
+    T_FAILS(t, rondo_memory_allocate_on(s, (uint64_t)1 << 52, &b), OUT_OF_MEMORY, "no memory for 4503599627370496 bytes");
+    T_FAILS(t, rondo_memory_allocate_on(s, (uint64_t)1 << 45, &b), OUT_OF_MEMORY, "no memory for 35184372088832 bytes");
+    if (!rondo_test_failing(t)) T_EQ(t, figures(t, &w).out_of_memory, 2);
+    char *a = take(t, s, 3 * MIB);
+    give(t, &w, a);
+}
+
 static void test_figures_tell_what_happened(rondo_test *t) {
     world w;
     void *b = NULL;
@@ -357,4 +370,4 @@ RONDO_TEST_MAIN(T_PLAIN(test_sizes_and_segments), T(test_reuse_is_by_stream), T(
                 T(test_a_part_of_the_device_is_the_limit), T(test_the_last_bytes_can_be_had),
                 T_PLAIN(test_cached_memory_makes_room), T_PLAIN(test_old_segments_are_collected),
                 T_PLAIN(test_what_is_freed_meanwhile_stays), T_PLAIN(test_a_block_that_is_too_large_makes_room),
-                T(test_figures_tell_what_happened), T_PLAIN(test_peaks_begin_again))
+                T(test_what_no_segment_could_hold_is_out_of_memory), T(test_figures_tell_what_happened), T_PLAIN(test_peaks_begin_again))

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define RONDO__MARKS_MAX ((uint64_t)1 << (6u * RONDO__MARKS_LEVELS))
-
 rondo_status rondo__marks_init(rondo__marks *marks, const rondo_allocator *allocator, uint64_t count) {
     uint64_t words[RONDO__MARKS_LEVELS], total = 0;
     void *memory = NULL;

@@ -8,6 +8,7 @@
 #include "base/allocator.h"
 
 #define RONDO__MARKS_LEVELS 4u
+#define RONDO__MARKS_MAX ((uint64_t)1 << (6u * RONDO__MARKS_LEVELS)) /* the most numbers that a set can have */
 
 typedef struct rondo__marks {
     uint64_t *words[RONDO__MARKS_LEVELS]; /* one block of memory; the last used level is one word */

@@ -74,6 +74,13 @@ static void segment_free_struct(rondo__cache *cache, rondo__segment *segment) {
     rondo__free(allocator, segment, sizeof *segment);
 }
 
+/* Blocks of a large segment have more than a mebibyte each, so that none of its parts has two starts; an exact segment
+ * has one part. */
+static uint32_t segment_shift(const rondo__cache *cache, const rondo__request *request, bool exact) {
+    uint64_t part = request->kind == RONDO__POOL_SMALL ? cache->unit : RONDO__CLASS_SMALL;
+    return exact ? 63u : (uint32_t)__builtin_ctzll(part);
+}
+
 /* Room for the segment's own lists, before there is memory. */
 static rondo_status segment_make(rondo__cache *cache, const rondo__request *request, uint64_t bytes, bool exact,
                                  rondo__segment **out_segment) {
@@ -85,9 +92,7 @@ static rondo_status segment_make(rondo__cache *cache, const rondo__request *requ
     segment->kind = request->kind;
     segment->stream = request->stream;
     segment->exact = exact;
-    /* Blocks of a large segment have more than a mebibyte each, so that none of its parts has two starts. */
-    uint64_t part = segment->kind == RONDO__POOL_SMALL ? cache->unit : RONDO__CLASS_SMALL;
-    segment->shift = exact ? 63u : (uint32_t)__builtin_ctzll(part);
+    segment->shift = segment_shift(cache, request, exact);
     segment->parts = (size_t)((bytes - 1u) >> segment->shift) + 1u;
     memory = NULL;
     rondo_status status = rondo__marks_init(&segment->marks, allocator, segment->parts);
@@ -148,6 +153,11 @@ rondo_status rondo__segment_take(rondo__cache *cache, rondo__pool *pool, const r
         *out_short = true;
         return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "%llu bytes more pass the limit of %llu that was set",
                            (unsigned long long)bytes, (unsigned long long)cache->limit);
+    }
+    if ((bytes - 1u) >> segment_shift(cache, request, exact) >= RONDO__MARKS_MAX) { /* no device has as much */
+        *out_short = true;
+        return RONDO__FAIL(OUT_OF_MEMORY, MEMORY, "%llu bytes are more than one segment can hold",
+                           (unsigned long long)bytes);
     }
     RONDO__TRY(segment_make(cache, request, bytes, exact, &segment));
     bool relaxed = segment_relax(cache->memory->device, &before);
