@@ -146,8 +146,10 @@ rondo_generator* generator_handle(const std::optional<at::Generator>& given, int
       given.has_value() && given->defined() ? *given : default_generator(static_cast<c10::DeviceIndex>(index));
   TORCH_CHECK(chosen.device().type() == kType, "Expected a 'rondo' device type for generator but found '",
               chosen.device().type(), "'");
-  TORCH_CHECK(chosen.device().index() == index, "rondo: the generator is on device ", static_cast<int>(chosen.device().index()),
-              ", the tensor on ", index);
+  // A generator of this device brings a tensor of the host here, too.
+  TORCH_CHECK(index >= 0, "Expected a 'cpu' device type for generator but found '", chosen.device().type(), "'");
+  TORCH_CHECK(chosen.device().index() == index, "rondo: the generator is on ", chosen.device(), ", the tensor on ",
+              c10::Device(kType, static_cast<c10::DeviceIndex>(index)));
   return static_cast<Generator*>(chosen.unsafeGetGeneratorImpl())->handle;
 }
 

@@ -63,10 +63,9 @@ class Attachment:
 
         if self.given is not None:
             return self.given
-        before = self._offered.get("GraphOps")  # what is there now is this attachment's
-        if before is None:
-            return interface.graph_ops_of(self.device_type)
-        return None if before is _ABSENT else before
+        if self._offered:  # what is there now is this attachment's
+            return self._was_ops
+        return interface.graph_ops_of(self.device_type)
 
     def has(self, name):
         """Whether the package supplies that operation itself."""
@@ -164,6 +163,7 @@ class Attachment:
         if interface is None or self._offered or self._is_complete:
             return
         capable, given = self.is_capable, self._package_ops()
+        self._was_ops = given  # inherited, too
         ops = DeviceInterface.GraphOps if given is None else _completed(given, DeviceInterface.GraphOps)
         # What is missing has to be seen as missing.
         more = {name: getattr(DeviceInterface.GraphOps, name) for name in POOL_OPERATIONS if not self.has(name)}

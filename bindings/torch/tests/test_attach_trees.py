@@ -148,8 +148,10 @@ class WithRondosTrees(EndToEnd, unittest.TestCase):
         captures, replays = (now - had for now, had in zip(second.counts(), self.before))
         self.assertIn(captures, (1, 2))  # PyTorch 2.15 makes a part of the copies alone, and graphs what is before and behind
         self.assertEqual(replays, 3 * captures)
-        self.assertEqual(counters["inductor"]["cudagraph_skips"], 2 - captures)
-        self.assertEqual("a copy between host and device cannot be captured" in "".join(trees.skips()), captures == 1)
+        skipped = "a copy between host and device cannot be captured" in "".join(trees.skips())
+        self.assertEqual(counters["inductor"]["cudagraph_skips"], int(skipped))
+        # PyTorch 2.14 makes a part of the one copy: what is behind it then takes a tensor of the host's.
+        self.assertEqual(skipped or "HOST_INPUT" in rondo_torch.report(), captures == 1)
 
     def test_what_goes_around_each_warm_up_and_recording(self):
         calls = []

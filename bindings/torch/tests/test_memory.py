@@ -113,7 +113,7 @@ class Limits(unittest.TestCase):
             torch.empty(1 << 46, dtype=torch.uint8, device=DEVICE)
         self.assertEqual(stats()["num_ooms"] - before, 1)
         for bits in range(47, 61):  # also what no segment could ever hold
-            with self.assertRaises(torch.OutOfMemoryError):
+            with self.assertRaisesRegex(torch.OutOfMemoryError, f"no memory for {1 << bits} bytes"):
                 torch.empty(1 << bits, dtype=torch.uint8, device=DEVICE)
         self.assertEqual((torch.ones(3, device=DEVICE) + 1).tolist(), [2.0] * 3)
 

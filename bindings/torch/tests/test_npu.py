@@ -110,6 +110,7 @@ class Table(unittest.TestCase):
     def test_the_table_is_whole(self):
         members = {name for name in vars(interface._GraphOps) if not name.startswith("_")}
         own = {"caching_allocator_enabled", "prepare_for_capture", "make_graph", "capture_context"}
+        members.discard("bindings")  # storages of any device's, and there with Inductor's own trees alone
         self.assertEqual(members, set(BOUND) | own)
         self.assertEqual(set(npu.LATE), set(BOUND))
         self.assertTrue(issubclass(self.ops, interface.GraphOps))
@@ -589,6 +590,12 @@ class Compiled(unittest.TestCase):
         for want, got in zip(models["cpu"].parameters(), models["npu"].parameters()):
             torch.testing.assert_close(got.detach().cpu(), want.detach())
         self.assertEqual(calls, 8)  # a forward and a backward each
+
+
+    def test_inference_by_upstream_duck_where_pytorch_was_built_with_cuda(self):
+        # The interface then lacks bindings of its own: it is completed, and keeps the operations that it inherits.
+        with mock.patch("rondo_torch.attach.Attachment._is_complete", False), self.chosen("upstream", "duck"):
+            self.inference()
 
 
 def _add(way, variant, what):

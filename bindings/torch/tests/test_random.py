@@ -244,13 +244,18 @@ class Generators(unittest.TestCase):
     def test_other_devices(self):
         with self.assertRaisesRegex(RuntimeError, "Expected a 'rondo' device type"):
             torch.rand(2, device=DEVICE, generator=torch.Generator())
+        g = torch.Generator(device=DEVICE)
+        for draw in (lambda: torch.rand(3, generator=g), lambda: torch.empty(3).normal_(generator=g),
+                     lambda: torch.randperm(5, generator=g), lambda: torch.multinomial(torch.ones(3), 1, generator=g)):
+            with self.assertRaisesRegex(RuntimeError, "Expected a 'cpu' device type for generator but found 'rondo'"):
+                draw()
         if torch.rondo.device_count() < 2:
             self.skipTest("one device")
         g = torch.Generator(device="rondo:1").manual_seed(3)
         self.assertEqual(g.device, torch.device("rondo:1"))
         drawn = torch.rand(4, device="rondo:1", generator=g)
         self.assertTrue(drawn.cpu().equal(torch.rand(4, device="rondo:0", generator=generator(3, "rondo:0")).cpu()))
-        with self.assertRaisesRegex(RuntimeError, "generator is on device 1"):
+        with self.assertRaisesRegex(RuntimeError, "generator is on rondo:1, the tensor on rondo:0"):
             torch.rand(2, device="rondo:0", generator=g)
 
     def test_a_graph_may_exchange_states(self):

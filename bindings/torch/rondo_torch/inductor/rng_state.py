@@ -20,7 +20,9 @@ def _device(arguments, keywords):
     """The device of ours that the operator runs on, or None."""
     given = keywords.get("device")
     if given is None:
-        given = next((value.device for value in arguments if isinstance(value, torch.Tensor)), None)
+        # Some releases hand a device by position, to an operator that takes no tensor.
+        given = next((value.device if isinstance(value, torch.Tensor) else value for value in arguments
+                      if isinstance(value, (torch.Tensor, torch.device))), None)
     given = torch.device(given) if given is not None else None
     return given if given is not None and given.type == "rondo" else None
 

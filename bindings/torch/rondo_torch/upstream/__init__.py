@@ -102,10 +102,11 @@ def _replace(where, new, make):
 
 
 def _complete_bindings():
-    """Gives torch._C the bindings that a build without CUDA lacks. Rondo's own device has its own everywhere."""
-    from ..interface import RondoInterface
+    """Gives torch._C the bindings that a build without CUDA lacks. Those of a build with CUDA make CUDA's tensors: every
+    other device has its own, by what its operations derive from."""
+    from .. import interface
 
-    RondoInterface.GraphOps.bindings = _C.bindings
+    interface.GraphOps.bindings = interface.RondoInterface.GraphOps.bindings = _C.bindings
     for name in vars(_C.bindings):
         # A missing binding may be a class that raises when it is called.
         if name.startswith("_") and not name.startswith("__") and not hasattr(torch._C, name):
