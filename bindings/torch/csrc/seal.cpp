@@ -69,6 +69,17 @@ struct Identity {  // what a name has to stand for
   py::object names, key, object;
 };
 
+struct Function {  // what a program can put in place of what was compiled
+  py::object function, code, defaults, keyword_defaults;
+
+  static bool same(PyObject* now, const py::object& then) { return (now ? now : Py_None) == then.ptr(); }
+  bool holds() const {
+    PyObject* object = function.ptr();
+    return PyFunction_GET_CODE(object) == code.ptr() && same(PyFunction_GET_DEFAULTS(object), defaults) &&
+           same(PyFunction_GET_KW_DEFAULTS(object), keyword_defaults);
+  }
+};
+
 struct Overlap {  // of two tensors on one storage
   size_t first, second;
   int64_t apart;  // bytes from where the one begins to where the other does
@@ -96,6 +107,7 @@ struct State {
   std::vector<Local> locals;
   std::vector<py::object> empty;  // dicts that must be so: hooks
   std::vector<Identity> identities;
+  Function function;
   py::dict device_module;
   py::object device_name, device_value;
   c10::impl::LocalDispatchKeySet keys;
@@ -269,6 +281,7 @@ bool all_holds(const State& state, PyObject* const* given, Py_ssize_t count, PyO
   reason = kMode;
   if (!modes_hold(state)) return false;
   reason = kGuards;
+  if (!state.function.holds()) return false;
   for (const Identity& identity : state.identities) {
     if (PyDict_GetItem(identity.names.ptr(), identity.key.ptr()) != identity.object.ptr()) return false;
   }
@@ -387,6 +400,9 @@ py::object make_sealed(const py::dict& what) {
     py::tuple parts = py::reinterpret_borrow<py::tuple>(entry);
     state->identities.push_back({parts[0], parts[1], parts[2]});
   }
+  py::object function = what["function"];
+  TORCH_CHECK(PyFunction_Check(function.ptr()), "rondo_torch.seal: what was compiled is no function");
+  state->function = {function, function.attr("__code__"), function.attr("__defaults__"), function.attr("__kwdefaults__")};
   state->device_module = what["device_module"];
   state->device_name = py::str("CURRENT_DEVICE");
   state->device_value = state->device_module["CURRENT_DEVICE"];
@@ -415,6 +431,7 @@ int sealed_traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(state->fallback.ptr());
   Py_VISIT(state->self.ptr());
   Py_VISIT(state->guards.ptr());
+  Py_VISIT(state->function.function.ptr());
   for (const Local& local : state->locals) Py_VISIT(local.object.ptr());
   return 0;
 }

@@ -93,6 +93,11 @@ class _Frame:
         found.extend((name, "cell", cell) for name, cell in zip(code.co_freevars, function.__closure__ or ()))
         return found
 
+    def defaults_by_name(self):
+        """(dict, key, object) of what keywords are by default: the dict can be changed where it is."""
+        by_name = self.function.__kwdefaults__ or {}
+        return [(by_name, name, value) for name, value in by_name.items()]
+
     def hooks(self):
         """Dicts that make a module's call do more than its forward, when they hold something."""
         if self.module is None:
@@ -371,13 +376,20 @@ def seal(compiled, examples=(), keywords=None, *, warmups=3):
     identities = None
     if frame.self is None and frame.module is None:
         identities = _own_checks(root, described, frame.function.__globals__)
-    sealed = _C.make_sealed({
+    what = {
         "examples": leaves, "writes": writes, "keywords": tuple(keywords), "body": body, "fallback": again,
         "self": frame.self, "guards": root.check,
-        "own": identities is not None, "identities": identities or [],
+        "own": identities is not None, "identities": [*(identities or []), *frame.defaults_by_name()],
+        "function": frame.function,
         "mode": torch._C._dynamo.guards.GlobalStateGuard().check, "locals": described, "empty": frame.hooks(),
         "device_module": vars(torch.utils._device),
-    })
+    }
+    try:
+        sealed = _C.make_sealed(what)
+    except RuntimeError as error:
+        for word in names:
+            del frame.function.__globals__[word]
+        raise SealError(str(error)) from None
     _watch(sealed, frame.function.__globals__, names)
     return sealed
 

@@ -188,6 +188,21 @@ class Sealing(unittest.TestCase):
         finally:
             SCALE = 2.0
 
+    def test_defaults_and_code_of_the_function(self):
+        def function(x, k=2.0, *, z=3.0):
+            return x * k + z
+
+        x = tensors(1)[0]
+        sealed = rondo_torch.seal(torch.compile(function), x)
+        self.same(sealed(x), x.cpu() * 2 + 3)
+        for change, want in ((lambda: setattr(function, "__defaults__", (5.0,)), x.cpu() * 5 + 3),
+                             (lambda: function.__kwdefaults__.update(z=9.0), x.cpu() * 5 + 9),
+                             (lambda: setattr(function, "__kwdefaults__", {"z": 1.0}), x.cpu() * 5 + 1),
+                             (lambda: setattr(function, "__code__", (lambda x, k=0: x - k).__code__), x.cpu() - 5)):
+            change()
+            self.same(self.check_left("guards", x, sealed=sealed), want)
+        self.assertEqual(seal_info(sealed)["calls"], 1)
+
     def test_arguments_that_overlap(self):
         """What was compiled for separate tensors is wrong for these if it writes to one: it says so."""
         def function(a, b):
@@ -356,6 +371,10 @@ class Sealing(unittest.TestCase):
                 (torch.compile(scaled), (), "have no argument 'x'|missing 1 required")):
             with self.assertRaisesRegex((rondo_torch.SealError, TypeError), text):
                 rondo_torch.seal(compiled, examples)
+        names = set(globals())
+        with self.assertRaisesRegex(rondo_torch.SealError, "an argument of type dict cannot be sealed"):
+            rondo_torch.seal(torch.compile(lambda x, others: x + others["y"]), (x, {"y": x}))
+        self.assertEqual({name for name in set(globals()) - names if name.startswith("__rondo_sealed_")}, set())
         net = Net().to(DEVICE)
         net.register_forward_hook(lambda *_: None)
         with self.assertRaisesRegex(rondo_torch.SealError, "has hooks"):
