@@ -248,6 +248,7 @@ RONDO_API const char *rondo_plan_remark(const rondo_plan *plan, uint32_t index);
  *     ... captured  | NOT_FOUND       | INVALID_STATE    | recorded       | recorded        | recorded         | NOT_FOUND
  *   get_info        | NOT_FOUND       | OK               | OK             | OK              | OK               | NOT_FOUND
  *   set_profile     | OK              | OK               | OK             | OK              | OK               | OK
+ *   set_buckets     | NOT_FOUND       | OK               | OK             | OK              | OK               | NOT_FOUND
  *   remove_graph    | NOT_FOUND       | OK               | OK             | OK              | waits, then OK   | NOT_FOUND
  *   release (last)  | done            | done             | done           | done            | waits, then done | done
  *
@@ -336,15 +337,40 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_session_run_on_stream(
     rondo_session *session, uint32_t id, rondo_stream *stream, const rondo_tensor_view *inputs, uint32_t input_count,
     const rondo_tensor_view *outputs, uint32_t output_count, const rondo_session_run_options *options);
 
+/* From now on runs on host tensors whose open size `name` (a symbol of the model, "INPUT.AXIS", or several of them with
+ * commas between that are one size) is not one of `sizes` run for the next larger one: inputs are filled up with copies of their last row, outputs are cut back, and so fewer
+ * specialisations do for all sizes. Only where that is provably right: before its first run in a bucket a size is compiled
+ * to a graph, and so is the bucket's, and both must keep the rows of that axis apart in every node, for these sizes and
+ * guarded values; else the run is UNSUPPORTED (meta) and names the node. Sizes of 0 and above the largest bucket run as
+ * they are, and so do runs on streams. Results are those of the unfilled run up to the rounding of another kernel.
+ *   Sizes are positive and ascending: INVALID_ARGUMENT. count 0: no buckets any more. NOT_FOUND: id, or a size that no input
+ * has. UNSUPPORTED (input): an input that has it twice. One size a graph: a second call takes the place of the first. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_set_buckets(rondo_session *session, uint32_t id, const char *name,
+                                                                const int64_t *sizes, uint32_t count);
+typedef struct rondo_bucket_info {
+    uint32_t struct_size;
+    uint32_t reserved;
+    int64_t size;
+    uint64_t runs;   /* that it served */
+    uint64_t filled; /* of them smaller ones */
+    uint64_t rows;   /* that were asked for, by all runs */
+} rondo_bucket_info;
+#define RONDO_BUCKET_INFO_INIT \
+    { sizeof(rondo_bucket_info), 0, 0, 0, 0, 0 }
+/* Bucket `index` in order of size. NOT_FOUND: id. OUT_OF_RANGE: past the end. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_session_get_bucket(rondo_session *session, uint32_t id, uint32_t index,
+                                                               rondo_bucket_info *out_info);
+
 typedef struct rondo_session_info {
     uint32_t struct_size;
     uint32_t specialisations; /* alive now, of the graph asked */
     uint64_t runs, compiles, captures, replays;
     uint64_t compile_ns, capture_ns, copy_ns, run_ns; /* totals */
     uint64_t cache_hits;                              /* of the compiles: plans that were an entry of the cache */
+    uint64_t bucket_misses;                           /* runs of a size that no bucket holds */
 } rondo_session_info;
 #define RONDO_SESSION_INFO_INIT \
-    { sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_session_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_get_info(rondo_session *session, uint32_t id,
                                                              rondo_session_info *out_info);
 

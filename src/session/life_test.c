@@ -9,7 +9,7 @@
 #include "session/session_testing.h"
 
 enum { NEVER_ADDED, ADDED, RAN, FAILED, FLYING, REMOVED, STATES };
-enum { ADD, RUN, RUN_ON_STREAM, RECORD, INFO, PROFILE, REMOVE, RELEASE, CALLS };
+enum { ADD, RUN, RUN_ON_STREAM, RECORD, INFO, PROFILE, BUCKETS, REMOVE, RELEASE, CALLS };
 
 /* The table, in the words of the header; OK also where it says what is done. */
 static const rondo_code life_table[CALLS][STATES] = {
@@ -22,6 +22,8 @@ static const rondo_code life_table[CALLS][STATES] = {
                 RONDO_CODE_NOT_FOUND},
     [INFO] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_NOT_FOUND},
     [PROFILE] = {0},
+    [BUCKETS] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK,
+                 RONDO_CODE_NOT_FOUND},
     [REMOVE] = {RONDO_CODE_NOT_FOUND, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_OK, RONDO_CODE_NOT_FOUND},
     [RELEASE] = {0},
 };
@@ -101,6 +103,7 @@ static rondo_status life_call(sum_fixture *f, int call) {
         rondo_profile_release(profile); /* the session holds it, and goes on being watched */
         return status;
     }
+    case BUCKETS: return rondo_session_set_buckets(f->session, 7, NULL, NULL, 0); /* all sizes are fixed */
     case INFO: return rondo_session_get_info(f->session, 7, &info);
     case REMOVE: return rondo_session_remove_graph(f->session, 7);
     default:

@@ -226,13 +226,20 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     return status;
 }
 
+rondo_status rondo__session_run_exact(rondo_session *session, rondo__session_graph *graph,
+                                      const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                      rondo_tensor_view *outputs) {
+    rondo__specialisation *s = NULL;
+    RONDO__TRY(rondo__session_specialise(session, graph, inputs, tensors, &s));
+    return session_specialised(session, graph, s, tensors, outputs);
+}
+
 static rondo_status session_run_graph(rondo_session *session, rondo__session_graph *graph,
                                       const rondo_tensor_view *inputs, uint32_t input_count,
                                       rondo_tensor_view *outputs) {
     void *memory = NULL;
     RONDO__TRY(rondo__allocate_array(&session->allocator, input_count, sizeof(rondo__session_tensor), &memory));
     rondo__session_tensor *tensors = memory;
-    rondo__specialisation *s = NULL;
     rondo_status status = RONDO_OK;
     for (uint32_t i = 0; i < input_count && !status; i++) {
         status = rondo__session_compact(session, &inputs[i], &tensors[i]);
@@ -241,8 +248,10 @@ static rondo_status session_run_graph(rondo_session *session, rondo__session_gra
                                         rondo__ir_value_at(graph->graph, rondo__ir_input_at(graph->graph, i))->name);
         }
     }
-    if (!status) status = rondo__session_specialise(session, graph, inputs, tensors, &s);
-    if (!status) status = session_specialised(session, graph, s, tensors, outputs);
+    if (!status) {
+        status = graph->buckets ? rondo__buckets_run(session, graph, inputs, tensors, outputs)
+                                : rondo__session_run_exact(session, graph, inputs, tensors, outputs);
+    }
     for (uint32_t i = 0; i < input_count; i++) rondo__session_compact_free(session, &tensors[i]);
     rondo__free(&session->allocator, memory, input_count * sizeof(rondo__session_tensor));
     return status;

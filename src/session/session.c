@@ -30,6 +30,7 @@ static void session_graph_destroy(rondo_session *session, rondo__session_graph *
         rondo__specialisation_retire(session, *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i));
     }
     rondo__buffer_deinit(&graph->specialisations);
+    rondo__buckets_destroy(session, graph->buckets);
     rondo_ir_graph_release(graph->graph);
     rondo__free(&session->allocator, graph, sizeof *graph);
 }

@@ -43,10 +43,13 @@ typedef struct rondo__specialisation {
     uint64_t used; /* the session's clock at the last run */
 } rondo__specialisation;
 
+typedef struct rondo__buckets rondo__buckets; /* bucket.c */
+
 typedef struct rondo__session_graph {
     uint32_t id;
     rondo_ir_graph *graph;         /* retained */
     rondo__buffer specialisations; /* rondo__specialisation * */
+    rondo__buckets *buckets;       /* null: none */
     rondo_session_info info;
 } rondo__session_graph;
 
@@ -93,6 +96,12 @@ rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specia
 void rondo__specialisation_destroy(rondo_session *session, rondo__specialisation *specialisation);
 /* Takes it from its graph: destroyed, or kept for the captures that mention it. */
 void rondo__specialisation_retire(rondo_session *session, rondo__specialisation *specialisation);
+/* The graph as folding alone leaves it, and its plan, whose guards say for which values; nothing is counted. */
+rondo_status rondo__session_compile_plain(rondo_session *session, rondo__session_graph *graph,
+                                          const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                          rondo_ir_graph **out_graph, rondo_plan **out_plan);
+bool rondo__session_plan_fits(const rondo_plan *plan, const rondo_tensor_view *inputs,
+                              const rondo__session_tensor *tensors);
 /* Whether it was made for these sizes and guarded values. */
 bool rondo__specialisation_fits(const rondo__specialisation *specialisation, const rondo_tensor_view *inputs,
                                 const rondo__session_tensor *tensors);
@@ -106,7 +115,19 @@ rondo_status rondo__compile_target(rondo_instance *instance, const rondo_compile
 rondo_status rondo__plan_write_keyed(rondo_instance *instance, const rondo_plan *plan, const uint64_t key[2],
                                      const char *path);
 
+/* ---- bucket.c */
+
+void rondo__buckets_destroy(rondo_session *session, rondo__buckets *buckets);
+/* A run on host tensors, filled up where a bucket is larger. */
+rondo_status rondo__buckets_run(rondo_session *session, rondo__session_graph *graph, const rondo_tensor_view *inputs,
+                                const rondo__session_tensor *tensors, rondo_tensor_view *outputs);
+
 /* ---- run.c, for every way to run */
+
+/* A run on host tensors as they are. */
+rondo_status rondo__session_run_exact(rondo_session *session, rondo__session_graph *graph,
+                                      const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                      rondo_tensor_view *outputs);
 
 /* Counts, dtypes, ranks and fixed sizes. */
 rondo_status rondo__session_check_inputs(const rondo__session_graph *graph, const rondo_tensor_view *inputs,

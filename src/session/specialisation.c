@@ -115,9 +115,10 @@ static rondo_status specialisation_make_plan(rondo_session *session, rondo__sess
     return RONDO_OK;
 }
 
+/* out_graph null: as the session compiles; else the graph as folding leaves it, too. */
 static rondo_status specialisation_compile(rondo_session *session, rondo__session_graph *graph,
                                            const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
-                                           rondo_plan **out_plan) {
+                                           rondo_ir_graph **out_graph, rondo_plan **out_plan) {
     specialisation_bindings b;
     size_t most = graph->graph->inputs.count * RONDO_RANK_MAX + 1;
     rondo__buffer_init(&b.dims, &session->allocator, sizeof(rondo_dim_binding), most);
@@ -131,15 +132,24 @@ static rondo_status specialisation_compile(rondo_session *session, rondo__sessio
         options.values = b.values.data;
         options.value_count = (uint32_t)b.values.count;
         options.flags = session->options.flags;
+        if (out_graph) options.flags &= ~(uint32_t)RONDO_COMPILE_NO_FOLDING;
         options.level = session->options.level;
-        options.passes = session->options.passes;
-        options.without = session->options.without;
-        status = specialisation_make_plan(session, graph, &options, out_plan);
+        options.passes = out_graph ? "fold,dead" : session->options.passes;
+        options.without = out_graph ? NULL : session->options.without;
+        status = out_graph ? rondo__compile(&session->allocator, &session->device->kernels, &session->folder,
+                                            session->target, graph->graph, &options, out_graph, out_plan)
+                           : specialisation_make_plan(session, graph, &options, out_plan);
     }
     rondo__buffer_deinit(&b.views);
     rondo__buffer_deinit(&b.values);
     rondo__buffer_deinit(&b.dims);
     return status;
+}
+
+rondo_status rondo__session_compile_plain(rondo_session *session, rondo__session_graph *graph,
+                                          const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                          rondo_ir_graph **out_graph, rondo_plan **out_plan) {
+    return specialisation_compile(session, graph, inputs, tensors, out_graph, out_plan);
 }
 
 /* ------------------------------------------------------------------------------------------------------- life */
@@ -213,7 +223,7 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     rondo__specialisation *s = memory;
     rondo__buffer_init(&s->lanes, &session->allocator, sizeof(rondo__session_lane), UINT32_MAX);
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
-    rondo_status status = specialisation_compile(session, graph, inputs, tensors, &s->plan);
+    rondo_status status = specialisation_compile(session, graph, inputs, tensors, NULL, &s->plan);
     if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan->name);
     if (!status)
         status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,
@@ -252,20 +262,25 @@ void rondo__specialisation_retire(rondo_session *session, rondo__specialisation 
     else rondo__specialisation_destroy(session, s);
 }
 
-bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tensor_view *inputs,
-                                const rondo__session_tensor *tensors) {
-    for (uint32_t i = 0; i < s->plan->input_count; i++) {
-        const rondo__plan_port *port = &s->plan->inputs[i];
+bool rondo__session_plan_fits(const rondo_plan *plan, const rondo_tensor_view *inputs,
+                              const rondo__session_tensor *tensors) {
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const rondo__plan_port *port = &plan->inputs[i];
         if (port->rank != inputs[i].rank) return false;
         if (port->rank > 0 && memcmp(port->dims, inputs[i].shape, (size_t)port->rank * sizeof *port->dims) != 0) {
             return false;
         }
     }
-    for (uint32_t i = 0; i < s->plan->guard_count; i++) {
-        const rondo__plan_guard *guard = &s->plan->guards[i];
+    for (uint32_t i = 0; i < plan->guard_count; i++) {
+        const rondo__plan_guard *guard = &plan->guards[i];
         if (!guard->has_value || guard->bytes == 0) continue;
         if (!tensors[guard->input].data) return false; /* nobody vouches for it */
         if (memcmp(guard->value, tensors[guard->input].data, (size_t)guard->bytes) != 0) return false;
     }
     return true;
+}
+
+bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tensor_view *inputs,
+                                const rondo__session_tensor *tensors) {
+    return rondo__session_plan_fits(s->plan, inputs, tensors);
 }
