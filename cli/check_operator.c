@@ -2,9 +2,12 @@
  *
  * rondo check-operator: the contracts of an operator, asked of each other. */
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <rondo/operator.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -20,7 +23,9 @@ static const char check_operator_help[] =
     "  --rounds N             how many (1000)\n"
     "  --input NAME=TYPE[..]  draw around this one: --input x=float32[8,2048], for operators that accept few\n"
     "  --schema TEXT          first held against it: \"my::add(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor\"\n"
-    "  --json                 for programs\n";
+    "  --json                 for programs\n"
+    "\n"
+    "The operator's code runs in a process of its own: when it crashes, that is reported under its contract.\n";
 
 typedef struct example {
     int64_t shape[RONDO_RANK_MAX];
@@ -90,7 +95,13 @@ static int print_json(const char *name, const cli_options *options, const rondo_
     return cli_report(status);
 }
 
-static int check_operator(rondo_instance *instance, const char *name, const cli_options *options) {
+/* The contract whose code runs now, for who waits: the last byte counts. */
+static void now_runs(int teller, rondo_layer layer) {
+    const unsigned char byte = (unsigned char)layer;
+    while (write(teller, &byte, 1) < 0 && errno == EINTR) {}
+}
+
+static int check_operator(rondo_instance *instance, const char *name, const cli_options *options, int teller) {
     rondo_tensor_view views[RONDO_OPERATOR_OPERANDS_MAX];
     example shapes[RONDO_OPERATOR_OPERANDS_MAX];
     rondo_operator_check_options check = RONDO_OPERATOR_CHECK_OPTIONS_INIT;
@@ -102,7 +113,9 @@ static int check_operator(rondo_instance *instance, const char *name, const cli_
     check.seed = options->seed;
     check.rounds = (uint32_t)options->rounds;
     rondo_status status = RONDO_OK;
+    now_runs(teller, RONDO_LAYER_SCHEMA);
     if (options->schema) status = rondo_operator_check_schema(instance, name, options->schema);
+    now_runs(teller, RONDO_LAYER_IMPLEMENTATION);
     if (!status) status = rondo_operator_check(instance, name, &check, &report);
     if (options->json) return print_json(name, options, &report, status);
     if (!status)
@@ -119,22 +132,79 @@ static int load(rondo_instance *instance, const char *path) {
     return absent ? CLI_BAD_DATA : code;
 }
 
+static int check_here(const cli_options *options, int teller) {
+    rondo_instance *instance = NULL;
+    bool library = options->file_count == 2;
+    now_runs(teller, RONDO_LAYER_LOADING);
+    int code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
+    if (code == CLI_DONE && library) code = load(instance, options->files[0]);
+    if (code == CLI_DONE) code = check_operator(instance, options->files[library ? 1 : 0], options, teller);
+    rondo_instance_release(instance);
+    return code;
+}
+
+static int report_crash(const cli_options *options, rondo_layer layer, int number) {
+    const char *name = options->files[options->file_count - 1];
+    if (options->json) {
+        char text[128];
+        snprintf(text, sizeof text, "crashed with signal %d (%s)", number, strsignal(number));
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "operator", name);
+        cJSON_AddNumberToObject(object, "seed", (double)options->seed);
+        cJSON_AddBoolToObject(object, "agrees", false);
+        cJSON_AddStringToObject(object, "contract", rondo_layer_name(layer));
+        cJSON_AddStringToObject(object, "code", rondo_code_name(RONDO_CODE_KERNEL_FAILED));
+        cJSON_AddStringToObject(object, "message", text);
+        char *json = cJSON_Print(object);
+        puts(json ? json : "{}");
+        cJSON_free(json);
+        cJSON_Delete(object);
+    }
+    return cli_fail(CLI_BAD_DATA, "%s (%s): operator '%s' crashed with signal %d (%s); seed %llu draws the same inputs",
+                    rondo_code_name(RONDO_CODE_KERNEL_FAILED), rondo_layer_name(layer), name, number, strsignal(number),
+                    (unsigned long long)options->seed);
+}
+
+/* The code of others may crash. */
+static int check_apart(const cli_options *options) {
+    int ends[2], state = 0;
+    unsigned char layer = RONDO_LAYER_LOADING, last;
+    if (pipe(ends) != 0) return cli_fail(CLI_BAD_DATA, "no pipe: %s", strerror(errno));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        int code = check_here(options, ends[1]);
+        if (fflush(stdout) != 0 && code == CLI_DONE)
+            code = cli_fail(CLI_BAD_DATA, "standard output: cannot be written");
+        exit(code); /* runs the leak check of a sanitizer build */
+    }
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return cli_fail(CLI_BAD_DATA, "no process: %s", strerror(errno));
+    }
+    for (ssize_t got = 1; got > 0 || (got < 0 && errno == EINTR);) {
+        got = read(ends[0], &last, 1);
+        if (got > 0) layer = last;
+    }
+    close(ends[0]);
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {}
+    if (WIFSIGNALED(state)) return report_crash(options, (rondo_layer)layer, WTERMSIG(state));
+    return WEXITSTATUS(state);
+}
+
 int cli_check_operator(int argc, char **argv) {
     cli_options *options = cli_allocate(1, sizeof *options);
     int code = cli_parse(argc, argv, CLI_OPT_JSON | CLI_OPT_DRAW, options);
-    rondo_instance *instance = NULL;
     if (code == CLI_DONE && options->help) {
         fputs(check_operator_help, stdout);
     } else if (code == CLI_DONE && (options->file_count < 1 || options->file_count > 2)) {
         code =
             cli_usage("an operator's name is wanted, perhaps with its library before it (rondo check-operator --help)");
     } else if (code == CLI_DONE) {
-        bool library = options->file_count == 2;
-        code = cli_report(cli_instance(options, RONDO_LOG_WARNING, &instance));
-        if (code == CLI_DONE && library) code = load(instance, options->files[0]);
-        if (code == CLI_DONE) code = check_operator(instance, options->files[library ? 1 : 0], options);
+        code = check_apart(options);
     }
-    rondo_instance_release(instance);
     cli_options_free(options);
     free(options);
     return code;
