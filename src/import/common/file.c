@@ -65,8 +65,7 @@ bool rondo__import_file_is_pointer(const void *data, size_t size) {
 rondo_status rondo__import_file_room(rondo__import_file *file, const char *path, uint64_t size, uint64_t maximum) {
     if (size == 0) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' is empty", path);
     if (size > maximum)
-        return RONDO__FAIL(CORRUPT, FILE,
-                           "'%.300s' has %llu bytes; at most %llu are read. Store large weights as external data", path,
+        return RONDO__FAIL(CORRUPT, FILE, "'%.300s' has %llu bytes; at most %llu are read", path,
                            (unsigned long long)size, (unsigned long long)maximum);
     if (size > SIZE_MAX / 2) return RONDO__FAIL(CORRUPT, FILE, "'%.300s' exceeds the address space", path);
     void *data = NULL;

@@ -88,6 +88,10 @@ rondo_status rondo__onnx_file_read(const rondo_allocator *allocator, const char 
     file_walk walk = {.file = out_file};
     uint64_t size = 0;
     rondo_status status = rondo__import_file_open(path, 0, &out_file->descriptor, &size);
+    if (!status && size > maximum)
+        status = RONDO__FAIL(CORRUPT, FILE,
+                             "'%.300s' has %llu bytes; at most %llu are read. Store large weights as external data",
+                             path, (unsigned long long)size, (unsigned long long)maximum);
     if (!status) status = rondo__import_file_room(&out_file->bytes, path, size, maximum);
     if (!status) status = file_walk_message(&walk, 0, out_file->bytes.size, 0);
     if (!status) status = file_need(&walk, out_file->bytes.size);

@@ -330,7 +330,8 @@ static void test_not_a_model(rondo_test *t) {
     T_FAILS(t, rondo_onnx_import(instance, path, NULL, &graph), CORRUPT, "stands for a large file");
     rondo_onnx_options options = RONDO_ONNX_OPTIONS_INIT;
     options.file_bytes_max = sizeof pointer - 2;
-    T_FAILS(t, rondo_onnx_import(instance, path, &options, &graph), CORRUPT, "at most 71 are read");
+    T_FAILS(t, rondo_onnx_import(instance, path, &options, &graph), CORRUPT,
+            "at most 71 are read. Store large weights as external data");
     static char longest[5000]; /* the reason is there, however long the path */
     memset(longest, 'x', sizeof longest - 1);
     T_FAILS(t, rondo_onnx_import(instance, longest, NULL, &graph), IO, "cannot be opened");

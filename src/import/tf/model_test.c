@@ -356,6 +356,12 @@ static void test_arguments(rondo_test *t) {
     T_TRUE(t, w_save(&w, rondo_test_folder(t), "graph.pb", path, sizeof path));
     T_OK(t, rondo_tf_import(instance, path, NULL, &graph));
     rondo_ir_graph_release(graph);
+    options.struct_size = sizeof options;
+    T_FAILS(t, rondo_tf_import(instance, path, &options, &graph), CORRUPT, "at most 10 are read");
+    rondo_status large = rondo_tf_import(instance, path, &options, &graph);
+    bool advised = strstr(rondo_status_message(large), "external") != NULL; /* such a file has no other place */
+    rondo_status_release(large);
+    T_TRUE(t, !advised);
 }
 
 /* Neither time nor depth of the stack goes with the length of a chain, which stands in the file from its end. */
