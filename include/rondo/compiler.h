@@ -338,10 +338,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_session_run_on_stream(
     const rondo_tensor_view *outputs, uint32_t output_count, const rondo_session_run_options *options);
 
 /* From now on runs on host tensors whose open size `name` (a symbol of the model, "INPUT.AXIS", or several of them with
- * commas between that are one size) is not one of `sizes` run for the next larger one: inputs are filled up with copies of their last row, outputs are cut back, and so fewer
- * specialisations do for all sizes. Only where that is provably right: before its first run in a bucket a size is compiled
- * to a graph, and so is the bucket's, and both must keep the rows of that axis apart in every node, for these sizes and
- * guarded values; else the run is UNSUPPORTED (meta) and names the node. Sizes of 0 and above the largest bucket run as
+ * commas between that are one size) is not one of `sizes` run for the next larger one: inputs are filled up with copies of
+ * their last row, outputs are cut back, and so fewer specialisations do for all sizes. Only where that is provably right:
+ * before its first run in a bucket a size is compiled to a graph, and so is the bucket's, and both must keep the rows of that
+ * axis apart in every node, for these sizes and guarded values; else the run is UNSUPPORTED (meta) and names the node. Sizes of 0 and above the largest bucket run as
  * they are, and so do runs on streams. Results are those of the unfilled run up to the rounding of another kernel.
  *   Sizes are positive and ascending: INVALID_ARGUMENT. count 0: no buckets any more. NOT_FOUND: id, or a size that no input
  * has. UNSUPPORTED (input): an input that has it twice. One size a graph: a second call takes the place of the first. */

@@ -134,7 +134,7 @@ static void ch_compare(rondo_test *t, const rondo_tensor_view *got, const rondo_
         elements *= want->shape[d];
     }
     for (int64_t i = 0; i < elements; i++) {
-        double w = ((const float *)want->data)[i], magnitude = w < 0 ? -w : w;
+        double w = (double)((const float *)want->data)[i], magnitude = w < 0 ? -w : w;
         T_NEAR(t, ((const float *)got->data)[i], w, 1e-5 + 1e-5 * magnitude);
     }
 }
