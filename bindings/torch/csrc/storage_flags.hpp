@@ -26,23 +26,22 @@ template struct Expose<Checks, &c10::StorageImpl::has_mutable_data_ptr_check_>;
 template struct Expose<Immutable, &c10::StorageImpl::throw_on_immutable_data_ptr_>;
 template struct Expose<Mutable, &c10::StorageImpl::throw_on_mutable_data_ptr_>;
 template struct Expose<Deprecated, &c10::StorageImpl::warn_deprecated_on_mutable_data_ptr_>;
+#ifdef RONDO_STORAGE_COW  // PyTorch 2.12 asks for copy-on-write alone, and keeps to itself whether it is
+// clang-format off
+struct CopyOnWrite { friend constexpr auto member(CopyOnWrite); };
+// clang-format on
+template struct Expose<CopyOnWrite, &c10::StorageImpl::is_cow>;
+inline bool materializes(const c10::StorageImpl& storage) { return (storage.*member(CopyOnWrite()))(); }
+#else
+inline bool materializes(const c10::StorageImpl& storage) { return storage.has_materializer(); }
+#endif
 }  // namespace flags
-
-// PyTorch 2.12 asks for copy-on-write alone.
-template <class Storage>
-auto materializes(const Storage& storage, int) -> decltype(storage.has_materializer()) {
-  return storage.has_materializer();
-}
-template <class Storage>
-bool materializes(const Storage& storage, long) {
-  return storage.is_cow();
-}
 
 constexpr bool kStorageFlags = true;
 // Whether it fails when it is read, with the text that it has.
 inline void set_failing(c10::StorageImpl& storage, bool failing) {
   storage.*member(flags::Immutable()) = failing;
-  storage.*member(flags::Checks()) = failing || materializes(storage, 0) || storage.*member(flags::Mutable()) ||
+  storage.*member(flags::Checks()) = failing || flags::materializes(storage) || storage.*member(flags::Mutable()) ||
                                      storage.*member(flags::Deprecated());
 }
 

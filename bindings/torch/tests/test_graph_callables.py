@@ -356,6 +356,25 @@ class Module(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "Sequential: a graphed module whose forward was replaced"):
             torch.save(model, io.BytesIO())
 
+    def test_a_buffer_whose_memory_is_gone_is_refused(self):
+        class Shifted(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("shift", torch.ones(4, device=DEVICE))
+
+            def forward(self, x):
+                return x + self.shift
+
+        model = Shifted()
+        x = torch.zeros(4, device=DEVICE)
+        make(model, (x,))
+        same(model(x), torch.ones(4))
+        model.shift.fill_(2)  # written into, it is seen
+        same(model(x), torch.full((4,), 2.0))
+        model.shift = torch.full((4,), 5.0, device=DEVICE)
+        with self.assertRaisesRegex(RuntimeError, "memory that is gone"):
+            model(x)
+
     def test_a_parameter_that_moved_is_named(self):
         _, model = self.models()
         make(model, (torch.zeros(3, 4, device=DEVICE),))
