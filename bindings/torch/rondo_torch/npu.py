@@ -28,6 +28,7 @@ LATE = {
     "memory_snapshot": "npu.memory_snapshot",
     "create_graph": "npu.NPUGraph",
 }
+STREAM = "_C._npu_getCurrentRawStream"
 UNCACHED = "PYTORCH_NO_NPU_MEMORY_CACHING"  # the package's own variable: its allocator gives every block back at once
 
 
@@ -121,7 +122,7 @@ class _Package:
     @staticmethod
     def raw_stream(device):
         """The driver's stream that is current. A package that queues launches has handed them on when it answers."""
-        return _find("_C._npu_getCurrentRawStream")(device)
+        return _find(STREAM)(device)
 
     @staticmethod
     def begin_allocate_current_stream_to_pool(device, pool):
@@ -130,14 +131,22 @@ class _Package:
         begin(device, pool)
 
 
+def use_streams():
+    """Has compiled graphs run on the package's current streams. Returns why that cannot be, or ""."""
+    if _find(STREAM) is None:
+        return f"the package of torch.npu has no {STREAM}: its streams cannot be known"
+    _C.use_npu_package(_Package)
+    return ""
+
+
 def why_not():
     """Why nothing can be made of this process's device, or ""."""
     if not hasattr(torch, "npu"):
         return "there is no torch.npu: import the package of the device first"
     if interface.interface_of("npu") is None:
         return "the package of torch.npu has registered no interface with Dynamo"
-    if _find("_C._npu_getCurrentRawStream") is None:
-        return "the package of torch.npu has no _C._npu_getCurrentRawStream: its streams cannot be known"
+    if _find(STREAM) is None:
+        return f"the package of torch.npu has no {STREAM}: its streams cannot be known"
     return ""
 
 

@@ -120,13 +120,19 @@ class Model:
 
 
 def load_model(path, device="cpu"):
-    """Opens an offline file, of export_model or of the tool, for tensors of the host or of a device `rondo`."""
+    """Opens an offline file, of export_model or of the tool, for tensors of the host or of a device `rondo` or `npu`."""
     import torch
 
     from .. import _C
 
     place = torch.device(device)
-    if place.type not in ("cpu", "rondo"):
+    if place.type == "npu":
+        from ..npu import use_streams
+
+        why = use_streams()
+        if why:
+            raise RuntimeError(f"load_model: {why}")
+    elif place.type not in ("cpu", "rondo"):
         raise RuntimeError(f"load_model: {place} is neither the host nor a device of Rondo's")
     return Model(_C.Plan(str(path), -1 if place.type == "cpu" else place.index or 0))
 

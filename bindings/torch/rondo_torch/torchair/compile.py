@@ -7,6 +7,7 @@ import re
 
 import torch
 
+from .. import _C
 from . import converters, decompositions  # noqa: F401
 from .backend import clock
 from .builder import Conversion, Like, concrete_values
@@ -131,6 +132,23 @@ def device_of(module):
     return host
 
 
+def why_no_kernels(device):
+    """Why Rondo runs nothing on that device, or ""."""
+    if device.type in ("cpu", "rondo"):
+        return ""
+    if device.type != "npu":
+        return f"{device} is no device of Rondo's"
+    from .. import npu
+
+    why = npu.use_streams()
+    if why:
+        return why
+    if not _C.npu_runs_host_kernels(device.index):
+        return (f"{device} runs no kernels of Rondo's catalogues: a device's own library takes binaries alone, and there is "
+                "no catalogue of those yet")
+    return ""
+
+
 def _compute_nodes(module):
     return [node for node in module.graph.nodes if node.op == "call_function" and isinstance(
         node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator))]
@@ -221,8 +239,10 @@ def _compile(config, module, names, backward, fullgraph, frozen):
     graph.static_inputs = () if backward else _static_inputs()
     device = graph.device = device_of(module)
     values, graph.dynamic = values_of(module)
-    ready = None
-    if values is None:
+    ready, why = None, why_no_kernels(device)
+    if why:
+        refused = {node: ("kernel", why) for node in _compute_nodes(module)}
+    elif values is None:
         refused = _without_sizes(module)
     else:
         refused, ready = survey(module, values, device, config)
