@@ -34,9 +34,9 @@ static void conv_once(compare *c, const conv_case *k, uint32_t dims, bool consta
     compare_ints(c, "strides", dims, k->step);
     compare_ints(c, "dilations", dims, k->spread);
     compare_ints(c, "pads", 2 * dims, pads);
-    static const char *const activations[] = {"Relu", "Sigmoid", "LeakyRelu"};
-    const uint64_t pick = compare_random(c, 6);
-    if (pick < 3) compare_string(c, "rondo.activation", activations[pick]);
+    static const char *const activations[] = {"Relu", "Sigmoid", "LeakyRelu", "Clip", "Tanh"};
+    const uint64_t pick = compare_random(c, 8);
+    if (pick < 5) compare_string(c, "rondo.activation", activations[pick]);
     compare_out(c, RONDO_DTYPE_F32, 2 + (int32_t)dims, y);
     compare_run(c, conv_bound(depth));
     if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "Conv was refused");
@@ -63,6 +63,34 @@ static void test_conv(rondo_test *t) {
             }
             conv_once(c, &k, dims, compare_random(c, 4) > 0);
         }
+        compare_clear(c);
+    }
+}
+
+/* Rows as long as the input's, in two dims and as a line that goes down: the direct kernel, through all its tiles, edges
+ * on each side, kernels wider than the input, and weights that are read for a group of columns at a time. */
+static void test_direct(rondo_test *t) {
+    for (uint32_t s = 0; compare_set(s); s++) {
+        compare *c = compare_start(t, compare_set(s));
+        for (int i = 0; i < 400; i++) {
+            conv_case k = {.batch = 1 + (int64_t)compare_random(c, 2),
+                           .groups = compare_random(c, 4) ? 1 : 1 + (int64_t)compare_random(c, 5),
+                           .channels = 1 + (int64_t)compare_random(c, 9),
+                           .outputs = 1 + (int64_t)compare_random(c, 20),
+                           .step = {1, 1}};
+            const bool down = compare_random(c, 4) == 0;
+            for (uint32_t d = 0; d < 2; d++) {
+                k.size[d] = down && d ? 1 : 1 + (int64_t)compare_random(c, 3) * (int64_t)compare_random(c, 20);
+                k.kernel[d] = down && d ? 1 : 1 + (int64_t)compare_random(c, 5);
+                k.spread[d] = 1 + (int64_t)compare_random(c, 2);
+                const int64_t pad = (k.kernel[d] - 1) * k.spread[d];
+                k.before[d] = d == 1 ? (int64_t)compare_random(c, (uint64_t)pad + 1) : (int64_t)compare_random(c, 3);
+                k.after[d] = d == 1 ? pad - k.before[d] : (int64_t)compare_random(c, 3);
+            }
+            conv_once(c, &k, 2, true);
+        }
+        static const conv_case large = {1, 1, 150, 260, {97, 1}, {4, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 0}};
+        conv_once(c, &large, 2, true);
         compare_clear(c);
     }
 }
@@ -165,5 +193,5 @@ static void test_lstm(rondo_test *t) {
     }
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_conv), T_PLAIN(test_few_columns), T_PLAIN(test_auto_pad), T_PLAIN(test_infinite_weights),
-                T_PLAIN(test_lstm))
+RONDO_TEST_MAIN(T_PLAIN(test_conv), T_PLAIN(test_direct), T_PLAIN(test_few_columns), T_PLAIN(test_auto_pad),
+                T_PLAIN(test_infinite_weights), T_PLAIN(test_lstm))

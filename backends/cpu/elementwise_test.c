@@ -200,6 +200,72 @@ static void test_long_activated(rondo_test *t) {
 }
 
 /* Types without a fast kernel are refused, not run wrongly. */
+/* The strips that take numbers of their own, and Equal under broadcast. */
+static void test_hard_and_equal(rondo_test *t) {
+    for (uint32_t s = 0; compare_set(s); s++) {
+        compare *c = compare_start(t, compare_set(s));
+        for (int i = 0; i < 200; i++) {
+            const int64_t dims[2] = {1 + (int64_t)compare_random(c, 5), 1 + (int64_t)compare_random(c, 40)};
+            const uint64_t which = compare_random(c, 3);
+            compare_begin(c, which == 0 ? "HardSigmoid" : which == 1 ? "HardSwish" : "Gelu");
+            compare_in(c, RONDO_DTYPE_F32, 2, dims, false);
+            for (size_t at = 0; at < c->in[0].bytes / 4; at++) ((float *)(void *)c->in[0].data)[at] *= 4.0f;
+            if (which == 0 && compare_random(c, 2)) {
+                compare_float(c, "alpha", 0.3f);
+                compare_float(c, "beta", 0.25f);
+            }
+            if (which == 2) compare_string(c, "approximate", "tanh");
+            compare_out(c, RONDO_DTYPE_F32, 2, dims);
+            compare_run(c, 1e-6);
+            if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "refused");
+            compare_begin(c, "Equal");
+            for (int side = 0; side < 2; side++) {
+                const int64_t own[2] = {compare_random(c, 2) ? 1 : dims[0], compare_random(c, 2) ? 1 : dims[1]};
+                const bool all = side == 1 && (c->in[0].dims[0] != dims[0] || c->in[0].dims[1] != dims[1]);
+                int32_t *number = compare_in(c, RONDO_DTYPE_I32, 2, all ? dims : own, false);
+                for (size_t at = 0; at < c->in[side].bytes / 4; at++) number[at] = (int32_t)compare_random(c, 3);
+            }
+            int64_t out[2];
+            for (int d = 0; d < 2; d++)
+                out[d] = c->in[0].dims[d] > c->in[1].dims[d] ? c->in[0].dims[d] : c->in[1].dims[d];
+            compare_out(c, RONDO_DTYPE_BOOL, 2, out);
+            compare_run(c, 0.0);
+            if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "refused");
+        }
+        compare_clear(c);
+    }
+}
+
+/* Windows that overlap, leave numbers over, or are the whole plane. */
+static void test_pools(rondo_test *t) {
+    for (uint32_t s = 0; compare_set(s); s++) {
+        compare *c = compare_start(t, compare_set(s));
+        for (int i = 0; i < 300; i++) {
+            int64_t in[4] = {1 + (int64_t)compare_random(c, 2), 1 + (int64_t)compare_random(c, 4)},
+                    out[4] = {in[0], in[1], 1, 1};
+            int64_t kernel[2], step[2];
+            const bool pairs = compare_random(c, 2);
+            for (int d = 0; d < 2; d++) {
+                kernel[d] = pairs && d ? 2 : 1 + (int64_t)compare_random(c, 3);
+                step[d] = pairs && d ? 2 : 1 + (int64_t)compare_random(c, 3);
+                in[2 + d] = kernel[d] + (int64_t)compare_random(c, 80);
+            }
+            const uint64_t which = compare_random(c, 4);
+            compare_begin(c, which == 0 ? "GlobalAveragePool" : which == 1 ? "GlobalMaxPool" : "MaxPool");
+            compare_in(c, RONDO_DTYPE_F32, 4, in, false);
+            for (int d = 0; which > 1 && d < 2; d++) out[2 + d] = (in[2 + d] - kernel[d]) / step[d] + 1;
+            if (which > 1) {
+                compare_ints(c, "kernel_shape", 2, kernel);
+                compare_ints(c, "strides", 2, step);
+            }
+            compare_out(c, RONDO_DTYPE_F32, 4, out);
+            compare_run(c, which == 0 ? 1e-5 : 0.0);
+            if (c->refused) rondo_test_fail(c->t, __FILE__, __LINE__, "refused");
+        }
+        compare_clear(c);
+    }
+}
+
 static void test_refusals(rondo_test *t) {
     compare *c = compare_start(t, "base");
     const int64_t dims[2] = {2, 3}, other[2] = {3, 3};
@@ -219,4 +285,4 @@ static void test_refusals(rondo_test *t) {
 }
 
 RONDO_TEST_MAIN(T_PLAIN(test_ulp), T_PLAIN(test_unary), T_PLAIN(test_clip_and_pow), T_PLAIN(test_binary),
-                T_PLAIN(test_long_activated), T_PLAIN(test_refusals))
+                T_PLAIN(test_long_activated), T_PLAIN(test_hard_and_equal), T_PLAIN(test_pools), T_PLAIN(test_refusals))

@@ -3,18 +3,7 @@
  * Conv in one or two dims: few columns become a product with the outputs in the lanes, many keep space in the lanes. */
 #include <string.h>
 
-#include "planner.h"
-
-enum { CONV_NO_WORD = UINT32_MAX };
-
-/* A convolution as the request states it; a one-dimensional one has height 1. */
-typedef struct conv_problem {
-    uint64_t batch, groups, channels, outputs;                          /* channels and outputs of one group */
-    uint64_t size[2], out[2], kernel[2], step[2], spread[2], before[2]; /* down, right */
-    const float *w_constant;
-    const rondo_operand *bias;
-    rondo__cpu_activation activation;
-} conv_problem;
+#include "plan_conv.h"
 
 static rondo_status conv_ints(const rondo__cpu_plan *plan, const char *name, uint32_t count, int64_t otherwise,
                               int64_t *out) {
@@ -30,7 +19,7 @@ static rondo_status conv_ints(const rondo__cpu_plan *plan, const char *name, uin
     return RONDO_OK;
 }
 
-static rondo_status conv_space(rondo__cpu_plan *plan, conv_problem *p, uint32_t dims) {
+static rondo_status conv_space(rondo__cpu_plan *plan, rondo__cpu_conv_problem *p, uint32_t dims) {
     const rondo_operand *x = rondo__cpu_input(plan, 0), *w = rondo__cpu_input(plan, 1), *y = rondo__cpu_output(plan, 0);
     const bool upper = rondo__cpu_attribute_is(plan, "auto_pad", "SAME_UPPER");
     const bool lower = rondo__cpu_attribute_is(plan, "auto_pad", "SAME_LOWER");
@@ -100,14 +89,25 @@ static rondo_status conv_types(const rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
-static rondo_status conv_read(rondo__cpu_plan *plan, conv_problem *p) {
+/* A line that goes down lies in memory as one that goes across. */
+static void conv_turn_line(rondo__cpu_conv_problem *p) {
+    uint64_t *pairs[] = {p->size, p->out, p->kernel, p->step, p->spread, p->before};
+    if (p->size[1] != 1 || p->out[1] != 1 || p->kernel[1] != 1 || p->before[1] != 0) return;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const uint64_t down = pairs[i][0];
+        pairs[i][0] = pairs[i][1];
+        pairs[i][1] = down;
+    }
+}
+
+static rondo_status conv_read(rondo__cpu_plan *plan, rondo__cpu_conv_problem *p) {
     rondo_status status = rondo__cpu_shape_check(plan, 2, 3, 1);
     if (!status) status = conv_types(plan);
     if (status) return status;
     const rondo_operand *x = rondo__cpu_input(plan, 0), *w = rondo__cpu_input(plan, 1), *b = rondo__cpu_input(plan, 2);
     const rondo_operand *y = rondo__cpu_output(plan, 0);
     const int64_t groups = rondo__cpu_attribute_int(plan, "group", 1);
-    *p = (conv_problem){.batch = (uint64_t)x->dims[0], .w_constant = w->constant, .bias = b};
+    *p = (rondo__cpu_conv_problem){.batch = (uint64_t)x->dims[0], .w_constant = w->constant, .bias = b};
     if (groups < 1 || x->dims[1] % groups != 0 || w->dims[0] % groups != 0 || x->dims[1] / groups != w->dims[1] ||
         y->dims[0] != x->dims[0] || y->dims[1] != w->dims[0] || (b && rondo__cpu_elements(b) != (uint64_t)w->dims[0]))
         return rondo__cpu_refuse(plan, "channels and groups do not fit");
@@ -117,6 +117,7 @@ static rondo_status conv_read(rondo__cpu_plan *plan, conv_problem *p) {
     p->channels = (uint64_t)w->dims[1];
     p->outputs = (uint64_t)w->dims[0] / p->groups;
     status = conv_space(plan, p, (uint32_t)x->rank - 2);
+    if (!status) conv_turn_line(p);
     if (!status) status = rondo__cpu_activation_read(plan, &p->activation);
     if (status) return status;
     /* Padding takes part as zeros, and zero times infinity is not zero. What was found is not looked at again. */
@@ -145,7 +146,8 @@ typedef struct conv_few {
 static int32_t conv_few_run(const void *context, const uint64_t *words) {
     const conv_few *c = context;
     const float *x = RONDO__CPU_AT(float, words[c->x_word]), *packed = RONDO__CPU_AT(float, words[c->packed_word]);
-    const float *bias = c->bias_word == CONV_NO_WORD ? NULL : RONDO__CPU_AT(float, words[c->bias_word]) + c->bias_at;
+    const float *bias =
+        c->bias_word == RONDO__CPU_CONV_NO_WORD ? NULL : RONDO__CPU_AT(float, words[c->bias_word]) + c->bias_at;
     float *y = RONDO__CPU_AT(float, words[c->y_word]);
     for (uint64_t n = 0; n < c->batch; n++, x += c->x_batch, y += c->y_batch) {
         const float *from = x + c->x_at;
@@ -184,7 +186,7 @@ static void conv_few_pack(const rondo__cpu_plan *plan, void *out) {
 }
 
 /* The taps of all columns that meet the input: [first, first + count) of the kernel, never none. */
-static void conv_few_taps(const conv_problem *p, uint64_t *out_first, uint64_t *out_count) {
+static void conv_few_taps(const rondo__cpu_conv_problem *p, uint64_t *out_first, uint64_t *out_count) {
     uint64_t first = p->kernel[1], last = 0;
     for (uint64_t t = 0; t < p->kernel[1]; t++) {
         for (uint64_t n = 0; n < p->out[1]; n++) {
@@ -199,7 +201,7 @@ static void conv_few_taps(const conv_problem *p, uint64_t *out_first, uint64_t *
 }
 
 /* How x is stepped through, and in which order the weights are packed. */
-static void conv_few_steps(const conv_problem *p, conv_few *c) {
+static void conv_few_steps(const rondo__cpu_conv_problem *p, conv_few *c) {
     uint64_t first, count;
     conv_few_taps(p, &first, &count);
     const uint64_t spread = p->spread[1], step = p->step[1], length = p->size[1], begin = first * spread;
@@ -246,7 +248,7 @@ static void conv_few_steps(const conv_problem *p, conv_few *c) {
     }
 }
 
-static rondo_status conv_plan_few(rondo__cpu_plan *plan, const conv_problem *p) {
+static rondo_status conv_plan_few(rondo__cpu_plan *plan, const rondo__cpu_conv_problem *p) {
     conv_few *c;
     rondo_status status = rondo__cpu_context(plan, sizeof *c, &c);
     if (status) return status;
@@ -274,7 +276,7 @@ static rondo_status conv_plan_few(rondo__cpu_plan *plan, const conv_problem *p) 
     const uint64_t weights = dot ? p->outputs * c->gemm.depth : rondo__cpu_gemm_packed(plan->set, &c->gemm);
     plan->facts.packed_bytes = weights * sizeof(float);
     plan->facts.absorbed_inputs = 2;
-    c->bias_word = CONV_NO_WORD;
+    c->bias_word = RONDO__CPU_CONV_NO_WORD;
     if (p->bias && p->bias->constant) {
         c->bias_word = c->packed_word;
         c->bias_at = weights;
@@ -319,7 +321,8 @@ static uint64_t conv_packed_floats(const rondo__cpu_conv *c) {
 
 static int32_t conv_many_run(const void *context, const uint64_t *words) {
     const conv_many *c = context;
-    const float *bias = c->bias_word == CONV_NO_WORD ? NULL : RONDO__CPU_AT(float, words[c->bias_word]) + c->bias_at;
+    const float *bias =
+        c->bias_word == RONDO__CPU_CONV_NO_WORD ? NULL : RONDO__CPU_AT(float, words[c->bias_word]) + c->bias_at;
     const float *w = RONDO__CPU_AT(float, words[c->w_word]);
     float *y = RONDO__CPU_AT(float, words[c->y_word]), *scratch = RONDO__CPU_AT(float, words[c->scratch_word]);
     if (c->pack_at > 0) {
@@ -339,7 +342,7 @@ static void conv_many_pack(const rondo__cpu_plan *plan, void *out) {
                c->conv.groups * c->conv.outputs * sizeof(float));
 }
 
-static void conv_many_shape(const rondo__cpu_plan *plan, const conv_problem *p, rondo__cpu_conv *c) {
+static void conv_many_shape(const rondo__cpu_plan *plan, const rondo__cpu_conv_problem *p, rondo__cpu_conv *c) {
     const uint64_t right = p->step[1];
     const uint64_t widest = plan->set->conv_tile;
     *c = (rondo__cpu_conv){.batch = p->batch,
@@ -365,7 +368,7 @@ static void conv_many_shape(const rondo__cpu_plan *plan, const conv_problem *p, 
     c->plane = c->pitch * c->padded_height;
 }
 
-static void conv_many_offsets(const conv_problem *p, const rondo__cpu_conv *c, int32_t *offset) {
+static void conv_many_offsets(const rondo__cpu_conv_problem *p, const rondo__cpu_conv *c, int32_t *offset) {
     for (uint64_t channel = 0; channel < p->channels; channel++) {
         for (uint64_t ky = 0; ky < p->kernel[0]; ky++) {
             for (uint64_t kx = 0; kx < p->kernel[1]; kx++) {
@@ -377,7 +380,7 @@ static void conv_many_offsets(const conv_problem *p, const rondo__cpu_conv *c, i
     }
 }
 
-static rondo_status conv_plan_many(rondo__cpu_plan *plan, const conv_problem *p) {
+static rondo_status conv_plan_many(rondo__cpu_plan *plan, const rondo__cpu_conv_problem *p) {
     rondo__cpu_conv shape;
     conv_many_shape(plan, p, &shape);
     uint64_t planes;
@@ -399,7 +402,7 @@ static rondo_status conv_plan_many(rondo__cpu_plan *plan, const conv_problem *p)
     const uint64_t slack = (uint64_t)plan->set->conv_vectors * plan->set->lanes; /* loads run past the last row */
     const uint64_t scratch = (planes + slack + 15) / 16 * 16, weights = conv_packed_floats(&shape);
     plan->facts.scratch_bytes = scratch * sizeof(float);
-    c->bias_word = p->bias ? 2 : CONV_NO_WORD;
+    c->bias_word = p->bias ? 2 : RONDO__CPU_CONV_NO_WORD;
     if (p->w_constant) {
         c->w_word = rondo__cpu_word_packed(plan);
         plan->facts.packed_bytes = weights * sizeof(float);
@@ -422,13 +425,14 @@ static rondo_status conv_plan_many(rondo__cpu_plan *plan, const conv_problem *p)
 }
 
 static rondo_status conv_plan(rondo__cpu_plan *plan) {
-    conv_problem p;
+    rondo__cpu_conv_problem p;
     rondo_status status = conv_read(plan, &p);
     if (status) return status;
     const bool line = p.size[0] == 1 && p.kernel[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
     const bool few = line && p.groups == 1 && p.w_constant &&
                      (p.out[1] == 1 || (p.out[1] < 2 * plan->set->lanes && p.outputs >= plan->set->lanes));
-    return few ? conv_plan_few(plan, &p) : conv_plan_many(plan, &p);
+    if (few) return conv_plan_few(plan, &p);
+    return rondo__cpu_flat_takes(plan, &p) ? rondo__cpu_flat_plan(plan, &p) : conv_plan_many(plan, &p);
 }
 
 const rondo__cpu_operator rondo__cpu_conv_operators[] = {{"Conv", conv_plan, 0}};

@@ -40,7 +40,25 @@ static rondo_status elementwise_plan_unary(rondo__cpu_plan *plan) {
     rondo_status status = rondo__cpu_shape_check(plan, 1, 1, 1);
     if (status) return status;
     const uint32_t unary = rondo__cpu_operator_find(plan->request->operator_name)->detail;
-    return elementwise_unary_make(plan, unary, rondo__cpu_attribute_float(plan, "alpha", 0.01f), 0.0f);
+    const float least = -__builtin_inff();
+    float p = 0.0f, q = unary == RONDO__CPU_LEAKY ? least : 0.0f;
+    if (unary == RONDO__CPU_LEAKY) p = rondo__cpu_attribute_float(plan, "alpha", 0.01f);
+    if (unary == RONDO__CPU_HARD_SIGMOID) {
+        p = rondo__cpu_attribute_float(plan, "alpha", 0.2f);
+        q = rondo__cpu_attribute_float(plan, "beta", 0.5f);
+    } else if (unary == RONDO__CPU_HARD_SWISH) {
+        p = 1.0f / 6.0f;
+        q = 0.5f;
+    }
+    return elementwise_unary_make(plan, unary, p, q);
+}
+
+static rondo_status elementwise_plan_gelu(rondo__cpu_plan *plan) {
+    rondo_status status = rondo__cpu_shape_check(plan, 1, 1, 1);
+    if (status) return status;
+    if (!rondo__cpu_attribute(plan, "approximate") || !rondo__cpu_attribute_is(plan, "approximate", "tanh"))
+        return rondo__cpu_refuse(plan, "only the form with tanh has a fast kernel");
+    return elementwise_unary_make(plan, RONDO__CPU_GELU_TANH, 0.0f, 0.0f);
 }
 
 static rondo_status elementwise_plan_clip(rondo__cpu_plan *plan) {
@@ -219,6 +237,54 @@ static rondo_status elementwise_plan_binary(rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------------- Equal */
+
+typedef struct elementwise_equal {
+    uint64_t count;
+    elementwise_level row;
+    uint32_t step[2]; /* within a strip: 0 or 1 */
+} elementwise_equal;
+
+static int32_t elementwise_equal_run(const void *context, const uint64_t *words) {
+    const elementwise_equal *c = context;
+    const int32_t *a = RONDO__CPU_AT(int32_t, words[0]), *b = RONDO__CPU_AT(int32_t, words[1]);
+    uint8_t *y = RONDO__CPU_AT(uint8_t, words[2]);
+    for (uint64_t n = c->row.count; n > 0; n--, a += c->row.step[0], b += c->row.step[1], y += c->count) {
+        const uint64_t count = c->count;
+        if (c->step[0] && c->step[1]) {
+            for (uint64_t i = 0; i < count; i++) y[i] = a[i] == b[i];
+        } else {
+            const int32_t one = c->step[0] ? *b : *a, *many = c->step[0] ? a : b;
+            for (uint64_t i = 0; i < count; i++) y[i] = many[i] == one;
+        }
+    }
+    return 0;
+}
+
+static rondo_status elementwise_plan_equal(rondo__cpu_plan *plan) {
+    rondo_status status = rondo__cpu_shape_check(plan, 2, 2, 1);
+    if (status) return status;
+    const rondo_operand *a = rondo__cpu_input(plan, 0), *b = rondo__cpu_input(plan, 1);
+    const rondo_operand *out = rondo__cpu_output(plan, 0);
+    if (!rondo__cpu_is(a, RONDO_DTYPE_I32) || !rondo__cpu_is(b, RONDO_DTYPE_I32) ||
+        !rondo__cpu_is(out, RONDO_DTYPE_BOOL))
+        return rondo__cpu_refuse(plan, "only int32 has a fast kernel");
+    elementwise_level level[RONDO_RANK_MAX + 1] = {{0, {0, 0}}};
+    const uint32_t levels = elementwise_levels(a, b, out, level);
+    if (levels == 0) return rondo__cpu_refuse(plan, "the inputs do not broadcast to the output");
+    if (levels > 2) return rondo__cpu_refuse(plan, "only one or two dims have a fast kernel");
+    elementwise_equal *c;
+    status = rondo__cpu_context(plan, sizeof *c, &c);
+    if (status) return status;
+    *c = (elementwise_equal){.count = level[0].count,
+                             .row = levels == 2 ? level[1] : (elementwise_level){1, {0, 0}},
+                             .step = {level[0].step[0] != 0, level[0].step[1] != 0}};
+    if (rondo__cpu_elements(out) == 0) c->row.count = 0;
+    plan->kernel.function = elementwise_equal_run;
+    plan->facts.variant = plan->set->variant[levels == 2 ? RONDO__CPU_VARIANT_BINARY_ROWS : RONDO__CPU_VARIANT_BINARY];
+    return RONDO_OK;
+}
+
 #define UNARY(name, id) \
     { name, elementwise_plan_unary, RONDO__CPU_##id }
 #define BINARY(name, id) \
@@ -234,12 +300,16 @@ const rondo__cpu_operator rondo__cpu_elementwise_operators[] = {
     UNARY("Neg", NEG),
     UNARY("Abs", ABS),
     UNARY("Reciprocal", RECIPROCAL),
+    UNARY("HardSigmoid", HARD_SIGMOID),
+    UNARY("HardSwish", HARD_SWISH),
+    {"Gelu", elementwise_plan_gelu, 0},
     BINARY("Add", ADD),
     BINARY("Sub", SUB),
     BINARY("Mul", MUL),
     BINARY("Div", DIV),
     BINARY("Max", MAX),
     BINARY("Min", MIN),
+    {"Equal", elementwise_plan_equal, 0},
     {"Clip", elementwise_plan_clip, 0},
     {"Pow", elementwise_plan_pow, 0},
 };

@@ -130,6 +130,8 @@ typedef struct gemm_problem {
     uint64_t batches;
 } gemm_problem;
 
+#define GEMM_BATCHES_MAX ((uint64_t)1 << 20)
+
 typedef enum gemm_way { GEMM_PACKED, GEMM_DOT_PACKED, GEMM_DOT, GEMM_STRIDED, GEMM_REPACK } gemm_way;
 
 static gemm_way gemm_choose(const rondo__cpu_plan *plan, const gemm_problem *p) {
@@ -403,6 +405,7 @@ static rondo_status gemm_plan_any(rondo__cpu_plan *plan) {
         status = gemm_plan(plan, &p, &x_at, &w_at);
         return status;
     }
+    if (p.batches > GEMM_BATCHES_MAX) return rondo__cpu_refuse(plan, "too many matrices for a table of them");
     if (p.bias && rondo__cpu_elements(p.bias) != 1 && rondo__cpu_elements(p.bias) != p.outputs)
         return rondo__cpu_refuse(plan, "the bias of a batched product has one number an output");
     const rondo_allocator *allocator = &plan->host->allocator;

@@ -102,6 +102,33 @@ static rondo_status reduce_plan(rondo__cpu_plan *plan) {
     return RONDO_OK;
 }
 
+/* The mean or the largest of each plane. */
+static rondo_status reduce_plan_planes(rondo__cpu_plan *plan) {
+    rondo_status status = rondo__cpu_shape_check(plan, 1, 1, 1);
+    if (status) return status;
+    const rondo_operand *in = rondo__cpu_input(plan, 0), *out = rondo__cpu_output(plan, 0);
+    if (!rondo__cpu_is(in, RONDO_DTYPE_F32) || !rondo__cpu_is(out, RONDO_DTYPE_F32))
+        return rondo__cpu_refuse(plan, "only float32 has a fast kernel");
+    if (in->rank < 3) return rondo__cpu_refuse(plan, "only planes of channels have a fast kernel");
+    const uint64_t planes = rondo__cpu_span(in, 0, 2), size = rondo__cpu_span(in, 2, in->rank);
+    if (size == 0 || rondo__cpu_elements(out) != planes)
+        return rondo__cpu_refuse(plan, "the output's shape does not fit");
+    reduce_context *c;
+    status = rondo__cpu_context(plan, sizeof *c, &c);
+    if (status) return status;
+    const bool mean = rondo__cpu_operator_find(plan->request->operator_name)->detail == REDUCE_MEAN;
+    *c = (reduce_context){.set = plan->set,
+                          .row = mean ? plan->set->sum : plan->set->maximum,
+                          .outer = planes,
+                          .reduced = size,
+                          .inner = 1,
+                          .out = rondo__cpu_word_out(plan, 0),
+                          .divisor = mean ? (float)size : 1.0f};
+    plan->kernel.function = reduce_lanes_run;
+    plan->facts.variant = plan->set->variant[RONDO__CPU_VARIANT_REDUCE];
+    return RONDO_OK;
+}
+
 typedef struct reduce_softmax {
     void (*row)(const float *x, float *y, size_t count);
     uint64_t rows, count;
@@ -139,6 +166,8 @@ const rondo__cpu_operator rondo__cpu_reduce_operators[] = {
     {"ReduceSum", reduce_plan, REDUCE_SUM},
     {"ReduceMean", reduce_plan, REDUCE_MEAN},
     {"ReduceMax", reduce_plan, REDUCE_MAX},
+    {"GlobalAveragePool", reduce_plan_planes, REDUCE_MEAN},
+    {"GlobalMaxPool", reduce_plan_planes, REDUCE_MAX},
     {"Softmax", reduce_plan_softmax, 0},
 };
 const uint32_t rondo__cpu_reduce_operator_count =

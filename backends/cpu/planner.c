@@ -204,26 +204,41 @@ bool rondo__cpu_axis(int64_t axis, int32_t rank, int32_t *out) {
     return true;
 }
 
+/* A name of rondo.activation, how many of rondo.alpha and rondo.beta it reads, and what they are otherwise. */
+typedef struct planner_activation {
+    const char *name;
+    uint32_t unary, finish, in_tile, reads;
+    float alpha, beta;
+} planner_activation;
+
 rondo_status rondo__cpu_activation_read(const rondo__cpu_plan *plan, rondo__cpu_activation *out_activation) {
-    static const struct {
-        const char *name;
-        uint32_t unary;
-    } known[] = {{"Relu", RONDO__CPU_RELU},
-                 {"Sigmoid", RONDO__CPU_SIGMOID},
-                 {"Tanh", RONDO__CPU_TANH},
-                 {"LeakyRelu", RONDO__CPU_LEAKY},
-                 {"Clip", RONDO__CPU_CLIP}};
-    memset(out_activation, 0, sizeof *out_activation);
+    const float infinite = __builtin_inff();
+    const planner_activation known[] = {
+        {"Relu", RONDO__CPU_RELU, RONDO__CPU_FINISH_CLIP, 1, 0, 0.0f, infinite},
+        {"Clip", RONDO__CPU_CLIP, RONDO__CPU_FINISH_CLIP, 1, 2, -infinite, infinite},
+        {"LeakyRelu", RONDO__CPU_LEAKY, RONDO__CPU_FINISH_LEAKY, 1, 1, 0.01f, -infinite},
+        {"LeakyReluMax", RONDO__CPU_LEAKY, RONDO__CPU_FINISH_LEAKY, 1, 2, 0.01f, -infinite},
+        {"HardSigmoid", RONDO__CPU_HARD_SIGMOID, RONDO__CPU_FINISH_HARD_SIGMOID, 1, 2, 0.2f, 0.5f},
+        {"HardSwish", RONDO__CPU_HARD_SWISH, RONDO__CPU_FINISH_HARD_SWISH, 1, 2, 1.0f / 6.0f, 0.5f},
+        {"Sigmoid", RONDO__CPU_SIGMOID, RONDO__CPU_FINISH_CLIP, 0, 0, -infinite, infinite},
+        {"Tanh", RONDO__CPU_TANH, RONDO__CPU_FINISH_CLIP, 0, 0, -infinite, infinite},
+        {"GeluTanh", RONDO__CPU_GELU_TANH, RONDO__CPU_FINISH_CLIP, 0, 0, -infinite, infinite},
+    };
+    *out_activation = (rondo__cpu_activation){.parameter = {-infinite, infinite}, .in_tile = 1};
     const rondo_attribute *a = rondo__cpu_attribute(plan, "rondo.activation");
     if (!a) return RONDO_OK;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!planner_text_is(a, known[i].name)) continue;
         out_activation->strip = plan->set->unary[known[i].unary];
         out_activation->relu = known[i].unary == RONDO__CPU_RELU;
-        const bool clip = known[i].unary == RONDO__CPU_CLIP;
-        out_activation->parameter[0] =
-            rondo__cpu_attribute_float(plan, "rondo.alpha", clip ? -__builtin_inff() : 0.01f);
-        out_activation->parameter[1] = rondo__cpu_attribute_float(plan, "rondo.beta", __builtin_inff());
+        out_activation->finish = known[i].finish;
+        out_activation->in_tile = known[i].in_tile;
+        out_activation->parameter[0] = known[i].alpha;
+        out_activation->parameter[1] = known[i].beta;
+        if (known[i].reads > 0)
+            out_activation->parameter[0] = rondo__cpu_attribute_float(plan, "rondo.alpha", known[i].alpha);
+        if (known[i].reads > 1)
+            out_activation->parameter[1] = rondo__cpu_attribute_float(plan, "rondo.beta", known[i].beta);
         return RONDO_OK;
     }
     return rondo__cpu_refuse(plan, "no fused activation of that name");

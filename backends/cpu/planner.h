@@ -30,7 +30,8 @@ typedef struct rondo__cpu_operator {
 } rondo__cpu_operator;
 
 /* The operators of each family; catalogue.c looks through all of them. */
-#define RONDO__CPU_FAMILIES(X) X(contract) X(elementwise) X(gemm) X(conv) X(lstm) X(reduce) X(move) X(gather) X(cast)
+#define RONDO__CPU_FAMILIES(X) \
+    X(contract) X(elementwise) X(gemm) X(conv) X(lstm) X(reduce) X(pool) X(move) X(gather) X(cast)
 #define RONDO_X(family)                                                 \
     extern const rondo__cpu_operator rondo__cpu_##family##_operators[]; \
     extern const uint32_t rondo__cpu_##family##_operator_count;
@@ -90,11 +91,12 @@ bool rondo__cpu_constant_number(const rondo_operand *operand, double *out);
 /* axis in [-rank, rank) brought into [0, rank); false outside. */
 bool rondo__cpu_axis(int64_t axis, int32_t rank, int32_t *out);
 
-/* A fused activation, applied in the loop when it is Relu and as a strip over the finished output otherwise. */
+/* A fused activation: applied in a loop that knows it, and as a strip over the finished output by others. */
 typedef struct rondo__cpu_activation {
     rondo__cpu_unary_strip strip; /* null: none */
     float parameter[2];
-    uint32_t relu; /* 1: the strip is Relu */
+    uint32_t relu;            /* 1: the strip is Relu */
+    uint32_t finish, in_tile; /* in_tile: what RONDO__CPU_FINISH does with the parameters is all of it */
 } rondo__cpu_activation;
 RONDO_MUST_USE rondo_status rondo__cpu_activation_read(const rondo__cpu_plan *plan,
                                                        rondo__cpu_activation *out_activation);

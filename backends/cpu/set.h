@@ -17,20 +17,23 @@
 typedef void (*rondo__cpu_unary_strip)(const float *x, float *y, size_t count, const float *parameter);
 typedef void (*rondo__cpu_binary_strip)(const float *a, const float *b, float *y, size_t count);
 
-#define RONDO__CPU_UNARIES(X) \
-    X(RELU, relu)             \
-    X(LEAKY, leaky)           \
-    X(SIGMOID, sigmoid)       \
-    X(TANH, tanh)             \
-    X(EXP, exp)               \
-    X(LOG, log)               \
-    X(SQRT, sqrt)             \
-    X(NEG, neg)               \
-    X(ABS, abs)               \
-    X(RECIPROCAL, reciprocal) \
-    X(CLIP, clip)             \
-    X(SQUARE, square)         \
-    X(ROOT, root)
+#define RONDO__CPU_UNARIES(X)     \
+    X(RELU, relu)                 \
+    X(LEAKY, leaky)               \
+    X(SIGMOID, sigmoid)           \
+    X(TANH, tanh)                 \
+    X(EXP, exp)                   \
+    X(LOG, log)                   \
+    X(SQRT, sqrt)                 \
+    X(NEG, neg)                   \
+    X(ABS, abs)                   \
+    X(RECIPROCAL, reciprocal)     \
+    X(CLIP, clip)                 \
+    X(SQUARE, square)             \
+    X(ROOT, root)                 \
+    X(HARD_SIGMOID, hard_sigmoid) \
+    X(HARD_SWISH, hard_swish)     \
+    X(GELU_TANH, gelu_tanh)
 #define RONDO__CPU_BINARIES(X) \
     X(ADD, add)                \
     X(SUB, sub)                \
@@ -98,6 +101,34 @@ typedef void (*rondo__cpu_conv_loop)(const rondo__cpu_conv *conv, const float *x
 typedef void (*rondo__cpu_turn_loop)(const float *x, float *y, size_t channels, size_t length, size_t before,
                                      size_t after);
 
+/* The same without a copy: the input is read where it lies, output space [rows * width] flattened in the lanes, rows of
+ * the output as long as those of the input. Tables say for each tile of columns and each tap which lanes meet the input.
+ * Packed weights: [group][block of `tile` outputs][tap][channel][tile]. */
+enum { RONDO__CPU_FLAT_WHOLE = 0, RONDO__CPU_FLAT_PARTLY = 1, RONDO__CPU_FLAT_NOWHERE = 2 };
+
+/* What is done to a sum while it is in a register. All let NaN pass. */
+enum {
+    RONDO__CPU_FINISH_CLIP = 0,         /* within p and q */
+    RONDO__CPU_FINISH_LEAKY = 1,        /* p times what is negative, and at least q */
+    RONDO__CPU_FINISH_HARD_SIGMOID = 2, /* p x + q within 0 and 1 */
+    RONDO__CPU_FINISH_HARD_SWISH = 3    /* x times that */
+};
+
+typedef struct rondo__cpu_flat {
+    uint64_t batch, groups, channels, outputs; /* channels and outputs of one group */
+    uint64_t taps, x_plane, columns;           /* columns: an output's plane */
+    uint64_t tiles, together;                  /* tiles of columns; how many of them one block of weights passes over */
+    uint32_t tile, finish;
+    float parameter[2];
+    rondo__cpu_unary_strip strip; /* or after the sums, over what was just written; null: none */
+    const int32_t *shift;         /* [taps]: from an output's place to what it reads */
+    const uint8_t *need;          /* [tiles][taps] */
+    const uint16_t *mask;         /* [tiles][taps][vectors], a bit a lane */
+} rondo__cpu_flat;
+
+typedef void (*rondo__cpu_flat_loop)(const rondo__cpu_flat *flat, const float *x, const float *w, const float *bias,
+                                     float *y);
+
 /* ------------------------------------------------------------------------------------------------------ lstm */
 
 /* One step for one row: gates from one product over x and h, packed so that a block of eight vectors holds the four
@@ -126,9 +157,12 @@ typedef void (*rondo__cpu_lstm_step)(const rondo__cpu_lstm_size *size, const flo
     X(DOT, "dot products, depth in lanes")                                             \
     X(CONV_FEW, "convolution with few columns, outputs in lanes")                      \
     X(CONV_FEW_TURNED, "convolution with few columns, outputs in lanes, input turned") \
-    X(CONV, "convolution, space in lanes")                                             \
+    X(CONV, "convolution, space in lanes, over a padded copy")                         \
+    X(CONV_FLAT, "direct convolution, flattened space in lanes")                       \
+    X(CONV_FLAT_GROUPS, "direct convolution, flattened space in lanes, large weights") \
     X(LSTM, "lstm, one product over input and state, cell in registers")               \
     X(SOFTMAX, "softmax, rows in lanes")                                               \
+    X(POOL, "pool, rows first, then neighbours")                                       \
     X(REDUCE, "reduction along lanes")                                                 \
     X(REDUCE_ROWS, "reduction of rows")
 
@@ -150,10 +184,12 @@ typedef struct rondo__cpu_set {
     rondo__cpu_gemm_loop gemm;
     rondo__cpu_gemm_loop dot; /* weights as [outputs][taps * depth] rows, x_depth 1 */
     rondo__cpu_conv_loop conv;
+    rondo__cpu_flat_loop flat;
     rondo__cpu_turn_loop turn;
     rondo__cpu_lstm_step lstm;
     float (*sum)(const float *x, size_t count);
-    float (*maximum)(const float *x, size_t count); /* NaN when there is one; count > 0 */
+    float (*maximum)(const float *x, size_t count);                /* NaN when there is one; count > 0 */
+    void (*maximum_pairs)(const float *x, float *y, size_t count); /* y[i]: of x[2i] and x[2i + 1] */
     void (*softmax)(const float *x, float *y, size_t count);
     const char *variant[RONDO__CPU_VARIANT_COUNT];
 } rondo__cpu_set;

@@ -25,12 +25,18 @@ V_INLINE vf elementwise_root(vf a) {
     return v_select((vi)(a == -infinite), infinite, v_sqrt(a) + v_set(0.0f));
 }
 
+/* x (1 + tanh(u)) / 2 is x times the logistic function of 2u; u = sqrt(2 / pi) (x + 0.044715 x^3). */
+V_INLINE vf elementwise_gelu(vf a) {
+    const vf once = v_set(0x1.988454p0f), cube = v_set(0x1.2444f2p-4f); /* 2 sqrt(2 / pi), and that times 0.044715 */
+    return a * v_sigmoid(a * v_fma(a * a, cube, once));
+}
+
 V_INLINE vf elementwise_max(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
 V_INLINE vf elementwise_min(vf a, vf b) { return v_select(v_is_nan(a), a, v_min(a, b)); }
 
 UNARY_STRIP(relu, v_relu(a))
-UNARY_STRIP(leaky, v_select((vi)(a < v_set(0.0f)), a *p, a))
+UNARY_STRIP(leaky, v_finish(RONDO__CPU_FINISH_LEAKY, a, p, q))
 UNARY_STRIP(sigmoid, v_sigmoid(a))
 UNARY_STRIP(tanh, v_tanh(a))
 UNARY_STRIP(exp, v_exp(a))
@@ -42,6 +48,9 @@ UNARY_STRIP(reciprocal, v_set(1.0f) / a)
 UNARY_STRIP(clip, v_min(q, v_max(p, a)))
 UNARY_STRIP(square, a *a)
 UNARY_STRIP(root, elementwise_root(a))
+UNARY_STRIP(hard_sigmoid, v_finish(RONDO__CPU_FINISH_HARD_SIGMOID, a, p, q))
+UNARY_STRIP(hard_swish, v_finish(RONDO__CPU_FINISH_HARD_SWISH, a, p, q))
+UNARY_STRIP(gelu_tanh, elementwise_gelu(a))
 
 #define BINARY_LOOP(name, count, load_a, load_b, part_a, part_b, expression) \
     size_t i = 0;                                                            \

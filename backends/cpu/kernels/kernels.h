@@ -13,13 +13,25 @@ void V_NAME(gemm)(const rondo__cpu_gemm *gemm, const float *x, const float *w, c
 void V_NAME(dot)(const rondo__cpu_gemm *gemm, const float *x, const float *w, const float *bias, float *y);
 void V_NAME(conv)(const rondo__cpu_conv *conv, const float *x, const float *w, const float *bias, float *y,
                   float *scratch);
+void V_NAME(flat)(const rondo__cpu_flat *flat, const float *x, const float *w, const float *bias, float *y);
 void V_NAME(turn)(const float *x, float *y, size_t channels, size_t length, size_t before, size_t after);
 void V_NAME(lstm)(const rondo__cpu_lstm_size *size, const float *packed, const float *x, const float *h, const float *c,
                   float *out_h, float *out_c);
 float V_NAME(sum)(const float *x, size_t count);
 float V_NAME(maximum)(const float *x, size_t count);
+void V_NAME(maximum_pairs)(const float *x, float *y, size_t count);
 void V_NAME(softmax)(const float *x, float *y, size_t count);
 extern const rondo__cpu_set V_NAME(set);
+
+V_INLINE vf v_finish(uint32_t finish, vf a, vf p, vf q) {
+    const vf zero = v_set(0.0f), one = v_set(1.0f);
+    switch (finish) {
+    case RONDO__CPU_FINISH_LEAKY: return v_max(q, v_select((vi)(a < zero), a * p, a));
+    case RONDO__CPU_FINISH_HARD_SIGMOID: return v_min(one, v_max(zero, v_fma(a, p, q)));
+    case RONDO__CPU_FINISH_HARD_SWISH: return a * v_min(one, v_max(zero, v_fma(a, p, q)));
+    default: return v_min(q, v_max(p, a));
+    }
+}
 
 /* Tile sizes that follow from the number of registers. */
 enum {

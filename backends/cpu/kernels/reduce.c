@@ -55,3 +55,30 @@ void V_NAME(softmax)(const float *x, float *y, size_t count) {
     for (i = 0; i + V_LANES <= count; i += V_LANES) v_store(y + i, v_load(y + i) / all);
     if (i < count) v_store_part(y + i, v_load_part(y + i, count - i) / all, count - i);
 }
+
+/* The even and the odd numbers of two vectors. */
+V_INLINE void reduce_part_pairs(vf a, vf b, vf *even, vf *odd) {
+#if V_LANES == 16
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif V_LANES == 8
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+}
+
+void V_NAME(maximum_pairs)(const float *x, float *y, size_t count) {
+    size_t i = 0;
+    for (; i + V_LANES <= count; i += V_LANES) {
+        vf even, odd;
+        reduce_part_pairs(v_load(x + 2 * i), v_load(x + 2 * i + V_LANES), &even, &odd);
+        v_store(y + i, v_select(v_is_nan(even), even, v_max(even, odd)));
+    }
+    for (; i < count; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[i] = a != a || a > b ? a : b;
+    }
+}

@@ -119,6 +119,41 @@ V_INLINE vf v_load_part(const float *p, size_t n) {
 #endif
 }
 
+/* Lanes as bits, kept as the loads want them. */
+#if defined(V_IS_AVX512)
+typedef __mmask16 v_lanes;
+#elif defined(V_IS_AVX2)
+typedef __m256i v_lanes;
+#else
+typedef uint32_t v_lanes;
+#endif
+
+V_INLINE v_lanes v_lanes_of(uint32_t bits) {
+#if defined(V_IS_AVX512)
+    return (__mmask16)bits;
+#elif defined(V_IS_AVX2)
+    const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int32_t)bits), each), each);
+#else
+    return bits;
+#endif
+}
+
+/* The lanes named; the others are 0 and their memory is not touched. */
+V_INLINE vf v_load_lanes(const float *p, v_lanes lanes) {
+#if defined(V_IS_AVX512)
+    return (vf)_mm512_maskz_loadu_ps(lanes, p);
+#elif defined(V_IS_AVX2)
+    return (vf)_mm256_maskload_ps(p, lanes);
+#else
+    vf a = v_set(0.0f);
+    for (size_t i = 0; i < V_LANES; i++) {
+        if (lanes >> i & 1u) a[i] = p[i];
+    }
+    return a;
+#endif
+}
+
 V_INLINE void v_store_part(float *p, vf a, size_t n) {
 #if defined(V_IS_AVX512)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)a);

@@ -17,10 +17,12 @@ const rondo__cpu_set V_NAME(set) = {
     .gemm = V_NAME(gemm),
     .dot = V_NAME(dot),
     .conv = V_NAME(conv),
+    .flat = V_NAME(flat),
     .turn = V_NAME(turn),
     .lstm = V_NAME(lstm),
     .sum = V_NAME(sum),
     .maximum = V_NAME(maximum),
+    .maximum_pairs = V_NAME(maximum_pairs),
     .softmax = V_NAME(softmax),
     .variant =
         {
