@@ -6,7 +6,7 @@
 
 #include "compile/pass.h"
 
-#define FUSION_NAMES_MAX 8u
+#define FUSION_NAMES_MAX 10u
 
 typedef struct fusion_pattern {
     const char *what;                     /* of the second node, as the remark calls it */
@@ -18,7 +18,8 @@ static const fusion_pattern fusion_patterns[] = {
     [RONDO__COMPILE_FUSION_BIAS] = {"bias", {"Conv", "Gemm", "MatMul"}, {"Add"}},
     [RONDO__COMPILE_FUSION_ACTIVATION] = {"activation",
                                           {"Conv", "Gemm", "MatMul", "Add"},
-                                          {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip"}},
+                                          {"Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid", "HardSwish",
+                                           "Gelu"}},
 };
 
 static bool fusion_has(const char *const *names, const char *name) {

@@ -51,6 +51,7 @@ rondo_status rondo__compile_algebra(rondo__compile_state *state);
 rondo_status rondo__compile_casts(rondo__compile_state *state);
 rondo_status rondo__compile_transposes(rondo__compile_state *state);
 rondo_status rondo__compile_reshapes(rondo__compile_state *state);
+rondo_status rondo__compile_patterns(rondo__compile_state *state);
 rondo_status rondo__compile_duplicates(rondo__compile_state *state);
 rondo_status rondo__compile_fuse_bias(rondo__compile_state *state);
 rondo_status rondo__compile_fuse_activation(rondo__compile_state *state);

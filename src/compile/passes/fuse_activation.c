@@ -54,7 +54,64 @@ static uint32_t fuse_activation_describe(const fuse_activation *f, const rondo__
         attributes[2] = fuse_activation_float("rondo.beta", high);
         return 3;
     }
+    if (strcmp(name, "HardSigmoid") == 0) {
+        const rondo_attribute *alpha = rondo__ir_attribute_find(node, "alpha");
+        const rondo_attribute *beta = rondo__ir_attribute_find(node, "beta");
+        if ((alpha && alpha->kind != RONDO_ATTRIBUTE_FLOAT) || (beta && beta->kind != RONDO_ATTRIBUTE_FLOAT)) return 0;
+        attributes[1] = fuse_activation_float("rondo.alpha", alpha ? alpha->value.f : 0.2f);
+        attributes[2] = fuse_activation_float("rondo.beta", beta ? beta->value.f : 0.5f);
+        return 3;
+    }
+    if (strcmp(name, "Gelu") == 0) {
+        const rondo_attribute *form = rondo__ir_attribute_find(node, "approximate");
+        if (!form || form->kind != RONDO_ATTRIBUTE_STRING || form->value.s.size != 4 ||
+            memcmp(form->value.s.data, "tanh", 4) != 0)
+            return 0;
+        attributes[0].value.s = (rondo_string){"GeluTanh", 8};
+    }
     return node->input_count == 1 ? 1 : 0;
+}
+
+/* Max with a constant after a LeakyRelu that is already the producer's. */
+static rondo_status fuse_activation_floor(fuse_activation *f, rondo_ir_node index) {
+    rondo_ir_graph *graph = f->graph;
+    const rondo__ir_node_data *node = rondo__ir_node_at(graph, index);
+    if (strcmp(node->operator_name, "Max") != 0 || node->input_count != 2 || rondo__ir_node_held(node)) return RONDO_OK;
+    for (uint32_t side = 0; side < 2; side++) {
+        rondo_ir_value made = node->inputs[side], bound = node->inputs[1 - side];
+        if (made == RONDO_IR_NONE || bound == RONDO_IR_NONE || f->uses[made] != 1) continue;
+        rondo_ir_node producer = rondo__ir_value_at(graph, made)->producer;
+        const rondo__ir_constant *c = rondo__ir_value_at(graph, bound)->constant;
+        if (producer == RONDO_IR_NONE || !c || c->dtype != RONDO_DTYPE_F32 || c->bytes != sizeof(float)) continue;
+        rondo__ir_node_data before = *rondo__ir_node_at(graph, producer), after = before;
+        const rondo_attribute *kind = rondo__ir_attribute_find(&before, "rondo.activation");
+        if (before.dead || before.output_count != 1 || rondo__ir_node_held(&before) || !kind ||
+            kind->value.s.size != 9 || memcmp(kind->value.s.data, "LeakyRelu", 9) != 0 ||
+            !rondo__compile_same_dims(graph, made, node->outputs[0]))
+            continue;
+        void *memory = NULL;
+        RONDO__TRY(rondo__arena_allocate_array(&f->state->arena, before.attribute_count + 1, sizeof(rondo_attribute),
+                                               &memory));
+        rondo_attribute *attributes = memory;
+        float floor;
+        memcpy(&floor, c->data, sizeof floor);
+        memcpy(attributes, before.attributes, before.attribute_count * sizeof *attributes);
+        attributes[kind - before.attributes].value.s = (rondo_string){"LeakyReluMax", 12};
+        attributes[before.attribute_count] = fuse_activation_float("rondo.beta", floor);
+        rondo_ir_value output = node->outputs[0];
+        const char *name = node->name;
+        bool done = false;
+        after.attributes = attributes;
+        after.attribute_count = before.attribute_count + 1;
+        after.outputs = &output;
+        if (floor != floor) return RONDO_OK;
+        RONDO__TRY(rondo__compile_prefers(f->state, &f->request, &before, &after, &done));
+        if (!done) return RONDO_OK;
+        RONDO__TRY(rondo__compile_absorb(f->state, producer, index, &after));
+        f->state->changes++;
+        return rondo__compile_remark(f->state, "node '%s': Max of '%s' fused", before.name, name);
+    }
+    return RONDO_OK;
 }
 
 static rondo_status fuse_activation_try(fuse_activation *f, rondo_ir_node index) {
@@ -98,7 +155,10 @@ rondo_status rondo__compile_fuse_activation(rondo__compile_state *state) {
     rondo__compile_request_init(&f.request, &state->allocator);
     rondo_status status = rondo__compile_count_uses(state, &f.uses);
     for (size_t n = 0; !status && n < f.graph->nodes.count; n++) {
-        if (!rondo__ir_node_at(f.graph, (rondo_ir_node)n)->dead) status = fuse_activation_try(&f, (rondo_ir_node)n);
+        if (rondo__ir_node_at(f.graph, (rondo_ir_node)n)->dead) continue;
+        status = strcmp(rondo__ir_node_at(f.graph, (rondo_ir_node)n)->operator_name, "Max") == 0
+                     ? fuse_activation_floor(&f, (rondo_ir_node)n)
+                     : fuse_activation_try(&f, (rondo_ir_node)n);
     }
     rondo__compile_request_deinit(&f.request);
     return status;

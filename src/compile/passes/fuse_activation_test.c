@@ -112,4 +112,30 @@ static void others_stay(rondo_test *t) {
     T_EQ(t, f.plan->step_count, 10);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(each_fuses_into_each), T(other_uses_keep_it_apart), T(one_activation_a_node), T(others_stay))
+/* LeakyRelu and Max with a constant are one; Max alone, and Max of two values, stay. */
+static void a_floor_of_leaky_relu(rondo_test *t) {
+    compile_fixture f;
+    void *got[1], *want[1];
+    float x[24], low = -0.1f;
+    rondo_ir_value in;
+    ct_open(t, &f);
+    for (int i = 0; i < 24; i++) x[i] = ct_float(t);
+    rondo_ir_value leaky = activation(&f, 3, producer(&f, 0, &in));
+    ct_output(&f, CT_NODE(&f, "Max", leaky, ct_constant(&f, RONDO_DTYPE_F32, 0, NULL, &low)), "y");
+    ct_compile(&f, &f.cpu, 0);
+    ct_run(&f, &f.cpu, (void *[]){x}, got);
+    ct_reference(&f, (void *[]){x}, want);
+    ct_agree(&f, got, want, false);
+    T_EQ(t, f.plan->step_count, 1);
+    ct_compile(&f, &f.ref, 0);
+    T_EQ(t, f.plan->step_count, 2);
+    ct_close(&f);
+    ct_open(t, &f);
+    rondo_ir_value plain = producer(&f, 0, &in);
+    ct_output(&f, CT_NODE(&f, "Max", plain, ct_constant(&f, RONDO_DTYPE_F32, 0, NULL, &low)), "y");
+    ct_compile(&f, &f.cpu, 0);
+    T_EQ(t, f.plan->step_count, 2);
+}
+
+RONDO_TEST_MAIN(T_PLAIN(each_fuses_into_each), T(other_uses_keep_it_apart), T(one_activation_a_node), T(others_stay),
+                T_PLAIN(a_floor_of_leaky_relu))

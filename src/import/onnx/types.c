@@ -25,7 +25,9 @@ static rondo_status types_dim(types_read *read, rondo__pb_reader *reader, rondo_
             rondo__pb_bytes symbol;
             RONDO__TRY(rondo__pb_once(reader, &field));
             RONDO__TRY(rondo__pb_get_text(reader, &field, &symbol));
-            if (symbol.size) RONDO__TRY(rondo__import_text(&read->context->scratch, symbol, &dim.symbol));
+            /* Some exporters write "?" for each size that they do not know: no name. */
+            bool unknown = symbol.size == 1 && *(const char *)symbol.data == '?';
+            if (symbol.size && !unknown) RONDO__TRY(rondo__import_text(&read->context->scratch, symbol, &dim.symbol));
         }
     }
     RONDO__TRY(rondo__pb_end(reader));
