@@ -97,9 +97,14 @@ int main(int argc, char **argv) {
         }
     }
     const char *cache = getenv("RONDO_CACHE");
+    static const char *const folders[] = {"silero-vad", "wakeword", "openwakeword", "ocr", "magika"};
     static char models_path[8192], peer_path[4096], library_path[4096];
     if (!setup.models && cache) {
-        (void)snprintf(models_path, sizeof models_path, "%.4000s/silero-vad:%.4000s/wakeword", cache, cache);
+        for (size_t i = 0, used = 0; i < sizeof folders / sizeof *folders && used < sizeof models_path; ++i) {
+            const int written =
+                snprintf(models_path + used, sizeof models_path - used, "%s%s/%s", i ? ":" : "", cache, folders[i]);
+            used += written > 0 ? (size_t)written : 0;
+        }
         setup.models = models_path;
     }
     if (!peer && cache) {

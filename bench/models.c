@@ -8,20 +8,32 @@
 
 #include "bench.h"
 
+/* A tensor of a model: zero sizes end the list. Its elements are random floats, a file's bytes, or one number. */
+typedef struct bench_port {
+    const char *name;
+    int64_t shape[4];
+    size_t rank;
+    int type; /* as the peer numbers them: 1 float, 6 int32, 7 int64 */
+} bench_port;
+
+enum { PORTS_MAX = 3, PORT_BYTES = 131072, PORTS = 2 * PORTS_MAX };
+
 typedef struct bench_model {
     const char *name, *file;
-    double bar; /* ratio to the peer */
+    double bar;    /* ratio to the peer */
+    uint32_t runs; /* in a turn */
     bool silero;
+    bench_port inputs[PORTS_MAX], outputs[PORTS_MAX]; /* inputs in the order of the file */
+    rondo_dim_binding dims[PORTS_MAX];
+    uint32_t dim_count;
     rondo_context *context;
     rondo_graph *graph;
-    void *device_memory; /* all ports, 64-byte aligned */
-    bench_peer_session *peer;
+    void *device_memory;                 /* all ports, 64-byte aligned */
+    bench_peer_session *peer, *peer_two; /* with one thread and two */
     rondo_plan_info plan;
     double load_us, peer_load_us, open_us;
     char offline[64]; /* the offline file of the model, removed when its rows are done */
 } bench_model;
-
-enum { PORT_BYTES = 16384, PORTS = 8 };
 
 static void fill_floats(float *data, size_t count, uint32_t seed) {
     for (size_t i = 0; i < count; ++i) {
@@ -35,14 +47,11 @@ static double load(const bench_setup *setup, bench_model *model, const char *pat
     static int64_t rate = 16000;
     rondo_tensor_view value = {&rate, 1, 0, 0, RONDO_DTYPE_I64, NULL, NULL, 0};
     rondo_value_binding values[] = {{"sr", &value}};
-    rondo_dim_binding dims[] = {{"input", 0, 1, 0, 0}, {"input", 0, 576, 1, 0}, {"state", 0, 1, 1, 0}};
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
-    if (model->silero) {
-        options.dims = dims;
-        options.dim_count = 3;
-        options.values = values;
-        options.value_count = 1;
-    }
+    options.dims = model->dims;
+    options.dim_count = model->dim_count;
+    options.values = values;
+    options.value_count = model->silero ? 1 : 0;
     rondo_ir_graph *ir;
     rondo_plan *plan;
     rondo_executable *executable;
@@ -83,32 +92,38 @@ static double load_offline(const bench_setup *setup, const bench_model *model) {
     return microseconds;
 }
 
+static uint32_t count_ports(const bench_port *ports) {
+    uint32_t count = 0;
+    while (count < PORTS_MAX && ports[count].name) count++;
+    return count;
+}
+
+static void make_ports(const bench_port *ports, uint32_t count, char *memory, bench_peer_tensor *out) {
+    for (uint32_t i = 0; i < count; ++i, memory += PORT_BYTES) {
+        size_t elements = 1;
+        out[i] =
+            (bench_peer_tensor){.name = ports[i].name, .data = memory, .rank = ports[i].rank, .type = ports[i].type};
+        for (size_t d = 0; d < ports[i].rank; ++d) {
+            out[i].shape[d] = ports[i].shape[d];
+            elements *= (size_t)ports[i].shape[d];
+        }
+        out[i].bytes = elements * (ports[i].type == 7 ? 8 : 4);
+        if (out[i].bytes > PORT_BYTES) exit(1);
+        if (ports[i].type == 1) fill_floats((float *)(void *)memory, elements, i + 1);
+        for (size_t e = 0; ports[i].type == 6 && e < elements; ++e)
+            ((int32_t *)(void *)memory)[e] = (int32_t)(e * 2654435761u >> 24);
+        if (ports[i].type == 7) *(int64_t *)(void *)memory = 16000;
+    }
+}
+
 static void prepare(const bench_setup *setup, bench_model *model, const char *path) {
-    bench_peer_tensor inputs[3], outputs[2];
-    size_t input_count = 0, output_count = 0;
+    bench_peer_tensor inputs[PORTS_MAX], outputs[PORTS_MAX];
+    uint32_t input_count = count_ports(model->inputs), output_count = count_ports(model->outputs);
     model->load_us = load(setup, model, path, &model->context);
     bench_must(rondo_memory_allocate(setup->device, PORT_BYTES * PORTS, &model->device_memory));
-    char *memory = model->device_memory, *x = memory, *state = memory + PORT_BYTES, *sr = memory + 2 * PORT_BYTES;
-    char *output = memory + 3 * PORT_BYTES, *state_out = memory + 4 * PORT_BYTES;
-    fill_floats((float *)(void *)x, 1536, 1);
-    fill_floats((float *)(void *)state, 256, 2);
-    *(int64_t *)(void *)sr = 16000;
-    if (model->silero) {
-        inputs[input_count++] = (bench_peer_tensor){"input", x, 576 * 4, {1, 576}, 2, 1};
-        inputs[input_count++] = (bench_peer_tensor){"state", state, 1024, {2, 1, 128}, 3, 1};
-        inputs[input_count++] = (bench_peer_tensor){"sr", sr, 8, {0}, 0, 7};
-        outputs[output_count++] = (bench_peer_tensor){"output", output, 4, {1, 1}, 2, 1};
-        outputs[output_count++] = (bench_peer_tensor){"stateN", state_out, 1024, {2, 1, 128}, 3, 1};
-    } else {
-        inputs[input_count++] = (bench_peer_tensor){"onnx::Flatten_0", x, 1536 * 4, {1, 16, 96}, 3, 1};
-        outputs[output_count++] = (bench_peer_tensor){"39", output, 4, {1, 1}, 2, 1};
-    }
-    for (uint32_t i = 0; i < input_count; ++i) {
-        /* The two Silero files order their inputs differently: sr last, or second. */
-        uint32_t index = i;
-        if (model->silero && strstr(model->file, "ifless")) index = i == 0 ? 0 : i == 1 ? 2 : 1;
-        bench_must(rondo_context_bind_input(model->context, index, inputs[i].data));
-    }
+    make_ports(model->inputs, input_count, model->device_memory, inputs);
+    make_ports(model->outputs, output_count, (char *)model->device_memory + PORTS_MAX * PORT_BYTES, outputs);
+    for (uint32_t i = 0; i < input_count; ++i) bench_must(rondo_context_bind_input(model->context, i, inputs[i].data));
     for (uint32_t i = 0; i < output_count; ++i)
         bench_must(rondo_context_bind_output(model->context, i, outputs[i].data));
     bench_must(rondo_graph_create(setup->device, NULL, &model->graph));
@@ -118,11 +133,14 @@ static void prepare(const bench_setup *setup, bench_model *model, const char *pa
     bench_must(rondo_graph_capture_end(model->graph, setup->stream));
     if (!setup->peer) return;
     uint64_t start = bench_now_ns();
-    model->peer = bench_peer_load(setup->peer, path, 1);
-    model->peer_load_us = (double)(bench_now_ns() - start) / 1e3;
-    if (model->peer && !bench_peer_bind(model->peer, inputs, input_count, outputs, output_count)) {
-        bench_peer_unload(model->peer);
-        model->peer = NULL;
+    bench_peer_session **peers[] = {&model->peer, &model->peer_two};
+    for (int i = 0; i < 2; ++i) {
+        *peers[i] = bench_peer_load(setup->peer, path, i + 1);
+        if (i == 0) model->peer_load_us = (double)(bench_now_ns() - start) / 1e3;
+        if (*peers[i] && !bench_peer_bind(*peers[i], inputs, input_count, outputs, output_count)) {
+            bench_peer_unload(*peers[i]);
+            *peers[i] = NULL;
+        }
     }
 }
 
@@ -148,23 +166,31 @@ static void time_loads(const bench_setup *setup, bench_model *model, const char 
     if (model->peer) model->peer_load_us = bench_median(theirs, count);
 }
 
-static void time_model(const bench_setup *setup, bench_model *model, double *out_ours, double *out_theirs) {
-    static double ours[MODEL_BLOCKS * MODEL_RUNS], theirs[MODEL_BLOCKS * MODEL_RUNS];
+static void time_peer(bench_peer_session *peer, double *samples, uint32_t count) {
+    for (uint32_t i = 0; peer && i < count; ++i) {
+        uint64_t start = bench_now_ns();
+        if (!bench_peer_run(peer)) exit(1);
+        samples[i] = (double)(bench_now_ns() - start) / 1e3;
+    }
+}
+
+static void time_model(const bench_setup *setup, bench_model *model, double *out_ours, double *out_one,
+                       double *out_two) {
+    static double ours[MODEL_BLOCKS * MODEL_RUNS], one[MODEL_BLOCKS * MODEL_RUNS], two[MODEL_BLOCKS * MODEL_RUNS];
+    const uint32_t runs = model->runs;
     for (uint32_t b = 0; b < MODEL_BLOCKS; ++b) {
-        for (uint32_t i = 0; i < MODEL_RUNS; ++i) {
+        for (uint32_t i = 0; i < runs; ++i) {
             uint64_t start = bench_now_ns();
             bench_must(rondo_graph_replay(model->graph, setup->stream));
             bench_must(rondo_stream_synchronize(setup->stream));
-            ours[b * MODEL_RUNS + i] = (double)(bench_now_ns() - start) / 1e3;
+            ours[b * runs + i] = (double)(bench_now_ns() - start) / 1e3;
         }
-        for (uint32_t i = 0; model->peer && i < MODEL_RUNS; ++i) {
-            uint64_t start = bench_now_ns();
-            if (!bench_peer_run(model->peer)) exit(1);
-            theirs[b * MODEL_RUNS + i] = (double)(bench_now_ns() - start) / 1e3;
-        }
+        time_peer(model->peer, one + b * runs, runs);
     }
-    *out_ours = bench_median(ours, MODEL_BLOCKS * MODEL_RUNS);
-    *out_theirs = model->peer ? bench_median(theirs, MODEL_BLOCKS * MODEL_RUNS) : (double)NAN;
+    for (uint32_t b = 0; b < MODEL_BLOCKS / 4; ++b) time_peer(model->peer_two, two + b * runs, runs);
+    *out_ours = bench_median(ours, MODEL_BLOCKS * runs);
+    *out_one = model->peer ? bench_median(one, MODEL_BLOCKS * runs) : (double)NAN;
+    *out_two = model->peer_two ? bench_median(two, MODEL_BLOCKS / 4 * runs) : (double)NAN;
 }
 
 /* The first folder of the list that has the file. */
@@ -207,12 +233,12 @@ static void rows_of(const bench_setup *setup, bench_report *report, bench_model 
     }
     prepare(setup, model, path);
     if (bench_wants(report, model->name)) {
-        double ours, theirs;
-        time_model(setup, model, &ours, &theirs);
+        double ours, theirs, two;
+        time_model(setup, model, &ours, &theirs, &two);
         bench_row row = {.value = ours, .unit = "us", .ratio = ours / theirs, .bar = model->bar, .bar_on_ratio = true};
         snprintf(row.name, sizeof row.name, "%s", model->name);
-        snprintf(row.note, sizeof row.note, "peer %.1f us; %u nodes -> %u calls", theirs, model->plan.nodes_in,
-                 model->plan.calls);
+        snprintf(row.note, sizeof row.note, "peer %.1f us, %.1f with 2 threads (x%.3f); %u nodes -> %u calls", theirs,
+                 two, ours / two, model->plan.nodes_in, model->plan.calls);
         bench_add(report, &row);
     }
     if (bench_wants(report, load_name) || bench_wants(report, offline_name)) {
@@ -222,16 +248,62 @@ static void rows_of(const bench_setup *setup, bench_report *report, bench_model 
     }
     (void)unlink(model->offline);
     bench_peer_unload(model->peer);
+    bench_peer_unload(model->peer_two);
     rondo_graph_release(model->graph);
     rondo_context_release(model->context);
     bench_must(rondo_memory_free(setup->device, model->device_memory));
 }
 
 void bench_models(const bench_setup *setup, bench_report *report) {
-    bench_model models[] = {
-        {.name = "silero_vad", .file = "silero_vad.onnx", .bar = 0.4, .silero = true},
-        {.name = "silero_vad_op18_ifless", .file = "silero_vad_op18_ifless.onnx", .bar = 0.4, .silero = true},
-        {.name = "hey_rhasspy", .file = "hey_rhasspy_v0.1.onnx", .bar = 0.6}};
+    static const rondo_dim_binding silero[] = {{"input", 0, 1, 0, 0}, {"input", 0, 576, 1, 0}, {"state", 0, 1, 1, 0}};
+    bench_model models[] = {{.name = "silero_vad",
+                             .file = "silero_vad.onnx",
+                             .bar = 0.18,
+                             .runs = 50,
+                             .silero = true,
+                             .inputs = {{"input", {1, 576}, 2, 1}, {"state", {2, 1, 128}, 3, 1}, {"sr", {0}, 0, 7}},
+                             .outputs = {{"output", {1, 1}, 2, 1}, {"stateN", {2, 1, 128}, 3, 1}},
+                             .dims = {silero[0], silero[1], silero[2]},
+                             .dim_count = 3},
+                            {.name = "silero_vad_op18_ifless",
+                             .file = "silero_vad_op18_ifless.onnx",
+                             .bar = 0.20,
+                             .runs = 50,
+                             .silero = true,
+                             .inputs = {{"input", {1, 576}, 2, 1}, {"sr", {0}, 0, 7}, {"state", {2, 1, 128}, 3, 1}},
+                             .outputs = {{"output", {1, 1}, 2, 1}, {"stateN", {2, 1, 128}, 3, 1}},
+                             .dims = {silero[0], silero[1], silero[2]},
+                             .dim_count = 3},
+                            {.name = "hey_rhasspy",
+                             .file = "hey_rhasspy_v0.1.onnx",
+                             .bar = 0.40,
+                             .runs = 50,
+                             .inputs = {{"onnx::Flatten_0", {1, 16, 96}, 3, 1}},
+                             .outputs = {{"39", {1, 1}, 2, 1}}},
+                            {.name = "openwakeword_embedding",
+                             .file = "embedding_model.onnx",
+                             .bar = 0.60,
+                             .runs = 10,
+                             .inputs = {{"input_1", {1, 76, 32, 1}, 4, 1}},
+                             .outputs = {{"conv2d_19", {1, 1, 1, 96}, 4, 1}},
+                             .dims = {{"input_1", 0, 1, 0, 0}},
+                             .dim_count = 1},
+                            {.name = "ppocr_classifier",
+                             .file = "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+                             .bar = 0.40,
+                             .runs = 10,
+                             .inputs = {{"x", {1, 3, 48, 192}, 4, 1}},
+                             .outputs = {{"save_infer_model/scale_0.tmp_1", {1, 2}, 2, 1}},
+                             .dims = {{"x", 0, 1, 0, 0}, {"x", 0, 48, 2, 0}, {"x", 0, 192, 3, 0}},
+                             .dim_count = 3},
+                            {.name = "magika",
+                             .file = "magika_standard_v3_3.onnx",
+                             .bar = 0.85,
+                             .runs = 2,
+                             .inputs = {{"bytes", {1, 2048}, 2, 6}},
+                             .outputs = {{"target_label", {1, 214}, 2, 1}},
+                             .dims = {{"bytes", 0, 1, 0, 0}},
+                             .dim_count = 1}};
     if (!setup->models) {
         fprintf(stderr, "rondo-bench: no --models FOLDER: the models' rows are left out\n");
         return;
