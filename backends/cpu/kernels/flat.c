@@ -107,6 +107,40 @@ static const flat_tile flat_tiles[9][V_CONV_VECTORS] = {
 #endif
 };
 
+/* One channel to one output, two tiles of columns at a time: twice the chains, and half the looking at taps. */
+static void flat_single(const rondo__cpu_flat *f, const float *x, const float *w, const float *bias, float *y,
+                        size_t first) {
+    enum { SPAN = V_CONV_VECTORS * V_LANES };
+    const size_t taps = f->taps, left = f->columns - first * SPAN;
+    const uint8_t *need = f->need + first * taps;
+    const uint16_t *mask = f->mask + first * taps * V_CONV_VECTORS;
+    vf one[V_CONV_VECTORS], two[V_CONV_VECTORS];
+    V_UNROLL
+    for (size_t j = 0; j < V_CONV_VECTORS; j++) one[j] = two[j] = v_set(bias ? *bias : 0.0f);
+    for (size_t tap = 0; tap < taps; tap++, mask += V_CONV_VECTORS) {
+        const float *from = x + ((ptrdiff_t)(first * SPAN) + f->shift[tap]);
+        const vf weight = v_set(w[tap]);
+        /* Whole says nothing of vectors that the last tile lacks. */
+        if (left >= 2 * (size_t)SPAN && (need[tap] | need[tap + taps]) == RONDO__CPU_FLAT_WHOLE) {
+            V_UNROLL
+            for (size_t j = 0; j < V_CONV_VECTORS; j++) {
+                one[j] = v_fma(v_load(from + j * V_LANES), weight, one[j]);
+                two[j] = v_fma(v_load(from + SPAN + j * V_LANES), weight, two[j]);
+            }
+            continue;
+        }
+        if ((need[tap] & need[tap + taps]) == RONDO__CPU_FLAT_NOWHERE) continue;
+        V_UNROLL
+        for (size_t j = 0; j < V_CONV_VECTORS; j++) {
+            one[j] = v_fma(v_load_lanes(from + j * V_LANES, v_lanes_of(mask[j])), weight, one[j]);
+            two[j] = v_fma(v_load_lanes(from + SPAN + j * V_LANES, v_lanes_of(mask[taps * V_CONV_VECTORS + j])), weight,
+                           two[j]);
+        }
+    }
+    flat_store(f, one, y + first * SPAN, 1, left, 1, V_CONV_VECTORS);
+    flat_store(f, two, y + (first + 1) * SPAN, 1, left - SPAN, 1, V_CONV_VECTORS);
+}
+
 /* Tiles [first, last) of all outputs of one group. */
 static void flat_columns(const rondo__cpu_flat *f, const float *x, const float *w, const float *bias, float *y,
                          size_t first, size_t last) {
@@ -132,7 +166,11 @@ void V_NAME(flat)(const rondo__cpu_flat *f, const float *x, const float *w, cons
     const size_t blocks = (f->outputs + f->tile - 1) / f->tile, weights = blocks * f->tile * f->channels * f->taps;
     for (size_t n = 0; n < f->batch; n++) {
         for (size_t g = 0; g < f->groups; g++, x += f->channels * f->x_plane, y += f->outputs * f->columns) {
-            for (size_t tile = 0; tile < f->tiles; tile += f->together) {
+            size_t tile = 0;
+            /* The second of two tiles may be any part of one, but its first vector exists. */
+            for (; f->channels == 1 && f->outputs == 1 && !f->strip && tile + 2 <= f->tiles; tile += 2)
+                flat_single(f, x, w + g * weights, bias ? bias + g : NULL, y, tile);
+            for (; tile < f->tiles; tile += f->together) {
                 const size_t last = f->tiles - tile < f->together ? f->tiles : tile + f->together;
                 flat_columns(f, x, w + g * weights, bias ? bias + g * f->outputs : NULL, y, tile, last);
             }
