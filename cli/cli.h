@@ -6,6 +6,7 @@
 #define RONDO_CLI_CLI_H
 
 #include <rondo/rondo.h>
+#include <rondo/value.h>
 #include <stdio.h>
 
 /* 0 done; 1 bad file, tensor or output; 2 bad command line; 3 unsupported operator or absent device. */
@@ -158,6 +159,16 @@ bool cli_tensor_agrees(const rondo_tensor_view *got, const rondo_tensor_view *wa
                        bool whole, char *reason, size_t capacity);
 /* "float32[1,576]" */
 void cli_tensor_text(const rondo_tensor_info *info, char *buffer, size_t capacity);
+
+/* Compares two values of any kind as cli_tensor_agrees does: sequences of one length, optionals that both hold something. */
+bool cli_value_agrees(const rondo_value *got, const rondo_value *want, double relative, double absolute, char *reason,
+                      size_t capacity);
+/* A model of which no plan can be made from end to end, on a session: values in, values out (sessions.c), `runs` times; the
+ * last one's outputs are the caller's. Where two runs did not give the same bits `differs` says how, else it is empty. */
+rondo_status cli_session_run(cli_model *model, rondo_value *const *inputs, rondo_value **outputs, uint32_t output_count,
+                             uint64_t runs, char *differs, size_t capacity);
+/* Whether compiling failed because something depends on data, which a session can do. */
+bool cli_session_can(rondo_status status);
 
 /* ---- commands */
 

@@ -305,8 +305,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_session_remove_graph(rondo_session *
 /* Runs on host tensors, in the graph's order, and waits. Shapes and dtypes of inputs choose or make a specialisation.
  * For each output: with data given, its shape and dtype must be right and it is written; with data null the whole view
  * is filled in and points to memory of the session, valid until the next run of this graph or its removal.
- * NOT_FOUND: id. INVALID_ARGUMENT (input): count, dtype, rank or a fixed size, naming the input. A failed run leaves
- * the session usable. */
+ * What depends on data runs between plans (docs/compile.md, "Regions"); then data decides shapes of outputs, and memory given for
+ * one must be of the shape that came out.
+ * NOT_FOUND: id. INVALID_ARGUMENT (input): count, dtype, rank or a fixed size, naming the input; memory that does not fit.
+ * UNSUPPORTED (input): an output that is no tensor. A failed run leaves the session usable. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_run(rondo_session *session, uint32_t id,
                                                         const rondo_tensor_view *inputs, uint32_t input_count,
                                                         rondo_tensor_view *outputs, uint32_t output_count);
@@ -331,6 +333,8 @@ typedef struct rondo_session_run_options {
  * (INVALID_STATE (capture), which invalidates the capture). What it needs is kept until the session's release.
  *   `done` runs as any host call of a stream does: not after work that failed, at every replay of a graph that recorded it
  * (which is opaque then), and it must not call the session.
+ *   A graph of which something must run between plans cannot be enqueued: UNSUPPORTED, of layer capture while one records (which
+ * it invalidates, and nothing else), naming the first such node and why.
  * Failures of the work come as the stream's do; the call's own name the input or output as rondo_session_run's do, and add
  * UNSUPPORTED (input): strides. options may be null. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_session_run_on_stream(

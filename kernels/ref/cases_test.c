@@ -355,6 +355,14 @@ static void test_cases(rondo_test *t) {
     T_EQ(t, r.at, cases_size);
 }
 
+/* Those have tests of their own (sized_test.c): their outputs are longer than what is written. */
+static bool cases_is_sized(const char *name) {
+    for (const rondo__ref_operator *op = rondo__ref_sized_operators; op->name; op++) {
+        if (strcmp(op->name, name) == 0) return true;
+    }
+    return false;
+}
+
 /* Every operator that the catalogue lists is in the file, but for the contract kernels. */
 static void test_every_operator_has_cases(rondo_test *t) {
     cases_host h;
@@ -364,7 +372,7 @@ static void test_every_operator_has_cases(rondo_test *t) {
     for (uint32_t i = 0; (name = h.catalogue.table->operator_at(h.catalogue.self, i)) != NULL; i++) {
         cases_reader r;
         uint32_t count = cases_open(t, &r), good = 0;
-        if (strncmp(name, "rondo.", 6) == 0) continue;
+        if (strncmp(name, "rondo.", 6) == 0 || cases_is_sized(name)) continue;
         for (uint32_t n = 0; n < count; n++) {
             cases_read(&r, &c);
             good += strcmp(c.name, name) == 0 && c.reason == 0;

@@ -25,6 +25,7 @@ static const rondo__ref_operator *const ref_families[] = {
     rondo__ref_shape_operators, rondo__ref_move_operators,   rondo__ref_reduce_operators, rondo__ref_product_operators,
     rondo__ref_conv_operators,  rondo__ref_lstm_operators,   rondo__ref_pad_operators,    rondo__ref_math_operators,
     rondo__ref_scan_operators,  rondo__ref_index_operators,  rondo__ref_norm_operators,   rondo__ref_pool_operators,
+    rondo__ref_sized_operators,
 };
 
 static const rondo__ref_operator *ref_find_operator(const char *name) {

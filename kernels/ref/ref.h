@@ -172,6 +172,7 @@ extern const rondo__ref_operator rondo__ref_reduce_operators[];
 extern const rondo__ref_operator rondo__ref_product_operators[];
 extern const rondo__ref_operator rondo__ref_conv_operators[];
 extern const rondo__ref_operator rondo__ref_lstm_operators[];
+extern const rondo__ref_operator rondo__ref_sized_operators[];
 
 /* The six contract kernels: null past the end. */
 const char *rondo__ref_contract_at(uint32_t index);

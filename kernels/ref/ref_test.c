@@ -48,7 +48,7 @@ static void test_entry(rondo_test *t) {
             T_TRUE(t, strcmp(f.table->operator_at(f.self, i), f.table->operator_at(f.self, count)) != 0);
         }
     }
-    T_EQ(t, count, 130 + 6);
+    T_EQ(t, count, 134 + 6);
     T_TRUE(t, f.table->operator_at(f.self, UINT32_MAX) == NULL);
 }
 

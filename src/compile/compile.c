@@ -50,6 +50,11 @@ static rondo_status compile_pass(rondo__compile_state *state, const rondo__compi
     return RONDO_OK;
 }
 
+/* Everything was cut off: there is nothing to make a plan of. */
+static bool compile_is_empty(const rondo__compile_state *state) {
+    return state->cut && state->graph->outputs.count == 0;
+}
+
 static rondo_status compile_run(rondo__compile_state *state, const rondo__compile_pipeline *pipeline,
                                 bool plan_wanted) {
     uint32_t index = 0, rounds = 1;
@@ -57,7 +62,7 @@ static rondo_status compile_run(rondo__compile_state *state, const rondo__compil
     RONDO__TRY(rondo__ir_verify(state->source));
     for (size_t i = 0; i < pipeline->passes.count; i++) {
         const rondo__compile_pass_row *row = *RONDO__BUFFER_AT(&pipeline->passes, const rondo__compile_pass_row *, i);
-        if (row->run == rondo__compile_emit && !plan_wanted) continue;
+        if (row->run == rondo__compile_emit && (!plan_wanted || compile_is_empty(state))) continue;
         RONDO__TRY(compile_pass(state, row, &index));
         bool repeated = i >= pipeline->repeat_from && i < pipeline->repeat_to;
         /* Whatever is dead is gone for all passes already. */
@@ -110,19 +115,42 @@ static rondo_status compile_with(rondo__compile_state *state, rondo_ir_graph **o
     return status;
 }
 
+static rondo_status compile_whole(rondo__compile_state *state, const rondo_compile_options *options,
+                                  rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
+    RONDO__TRY(compile_options(options, &state->options));
+    rondo__arena_init(&state->arena, &state->allocator, COMPILE_ARENA_MAX);
+    rondo__buffer_init(&state->remarks, &state->allocator, sizeof(const char *), 1u << 20);
+    rondo_status status = compile_with(state, out_compiled, out_plan);
+    rondo_plan_release(state->plan);
+    rondo_ir_graph_release(state->graph);
+    rondo__buffer_deinit(&state->remarks);
+    rondo__arena_deinit(&state->arena);
+    return status;
+}
+
 rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kernel_set *kernels,
                             const rondo__kernel_set *folder, const char *target, const rondo_ir_graph *graph,
                             const rondo_compile_options *options, rondo_ir_graph **out_compiled,
                             rondo_plan **out_plan) {
     rondo__compile_state state = {
         .allocator = *allocator, .kernels = kernels, .folder = folder, .target = target, .source = graph};
-    RONDO__TRY(compile_options(options, &state.options));
-    rondo__arena_init(&state.arena, allocator, COMPILE_ARENA_MAX);
-    rondo__buffer_init(&state.remarks, allocator, sizeof(const char *), 1u << 20);
-    rondo_status status = compile_with(&state, out_compiled, out_plan);
-    rondo_plan_release(state.plan);
-    rondo_ir_graph_release(state.graph);
-    rondo__buffer_deinit(&state.remarks);
-    rondo__arena_deinit(&state.arena);
+    return compile_whole(&state, options, out_compiled, out_plan);
+}
+
+rondo_status rondo__compile_regions(const rondo_allocator *allocator, const rondo__kernel_set *kernels,
+                                    const rondo__kernel_set *folder, const char *target, const rondo_ir_graph *graph,
+                                    const rondo_compile_options *options, const rondo__compile_input *inputs,
+                                    rondo_plan **out_plan, rondo__compile_cut **out_cut) {
+    rondo__compile_state state = {.allocator = *allocator,
+                                  .kernels = kernels,
+                                  .folder = folder,
+                                  .target = target,
+                                  .source = graph,
+                                  .inputs = inputs,
+                                  .cuts = true};
+    *out_plan = NULL;
+    rondo_status status = compile_whole(&state, options, NULL, out_plan);
+    if (status) rondo__compile_cut_free(state.cut);
+    else *out_cut = state.cut;
     return status;
 }

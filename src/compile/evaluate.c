@@ -83,3 +83,31 @@ rondo_status rondo__compile_evaluate(rondo__compile_state *state, const rondo__c
     }
     return RONDO_OK;
 }
+
+rondo_status rondo__compile_evaluate_sized(rondo__compile_state *state, const rondo__compile_request *request,
+                                           const rondo__ir_constant **constants, bool *out_done) {
+    const rondo_kernel_request *r = &request->request;
+    bool fits = false;
+    void *memory = NULL;
+    size_t operands = (size_t)r->input_count + r->output_count;
+    *out_done = false;
+    RONDO__TRY(rondo__arena_allocate_array(&state->arena, operands, sizeof(void *), &memory));
+    const void **inputs = memory;
+    void **outputs = (void **)memory + r->input_count;
+    RONDO__TRY(evaluate_outputs(state, request, outputs, &fits));
+    if (!fits) return RONDO_OK;
+    RONDO__TRY(rondo__arena_allocate_array(&state->arena, r->output_count, sizeof(int64_t[RONDO_RANK_MAX]), &memory));
+    int64_t(*dims)[RONDO_RANK_MAX] = memory;
+    for (uint32_t i = 0; i < r->input_count; i++) inputs[i] = request->inputs[i].constant;
+    rondo_status status = rondo__kernel_run_sized(state->folder, &state->allocator, r, inputs, outputs, dims);
+    if (rondo_status_code(status) == RONDO_CODE_OUT_OF_MEMORY) return status;
+    *out_done = !status;
+    rondo_status_release(status);
+    for (uint32_t i = 0; i < r->output_count && *out_done; i++) {
+        const rondo_operand *o = &request->outputs[i];
+        constants[i] = NULL;
+        if (o->dtype == RONDO_DTYPE_UNDEFINED) continue;
+        RONDO__TRY(rondo__ir_constant_make(state->graph, o->dtype, o->rank, dims[i], outputs[i], false, &constants[i]));
+    }
+    return RONDO_OK;
+}

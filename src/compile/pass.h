@@ -36,8 +36,11 @@ typedef struct rondo__compile_state {
     rondo__buffer remarks; /* const char *, in the arena */
     rondo__compile_binding bindings[RONDO__COMPILE_BINDINGS_MAX];
     uint32_t binding_count;
-    rondo_plan *plan; /* made by emit */
-    uint32_t changes; /* of the pass that runs, so far */
+    const rondo__compile_input *inputs; /* what the inputs will be; null: as the options say */
+    bool cuts;                          /* what depends on data is cut off, and not refused */
+    rondo__compile_cut *cut;            /* made by resolve when it had to cut */
+    rondo_plan *plan;                   /* made by emit */
+    uint32_t changes;                   /* of the pass that runs, so far */
 } rondo__compile_state;
 
 typedef rondo_status (*rondo__compile_pass)(rondo__compile_state *state);
@@ -119,6 +122,11 @@ bool rondo__compile_same_dims(const rondo_ir_graph *graph, rondo_ir_value a, ron
  * has no kernel for it, its kernel failed, or the result is too large to be worth it. */
 RONDO_MUST_USE rondo_status rondo__compile_evaluate(rondo__compile_state *state, const rondo__compile_request *request,
                                                     const rondo__ir_constant **constants, bool *out_done);
+
+/* The same for an operator that tells the sizes of its outputs: they are those of the constants. */
+RONDO_MUST_USE rondo_status rondo__compile_evaluate_sized(rondo__compile_state *state,
+                                                          const rondo__compile_request *request,
+                                                          const rondo__ir_constant **constants, bool *out_done);
 
 /* Where the bytes of an output already are: output `output` of the node is `bytes` bytes of the value `source` from
  * byte `offset` on. False when a kernel must make them. */

@@ -206,3 +206,55 @@ rondo_status rondo__ir_clone(const rondo_ir_graph *graph, bool share, rondo_ir_g
     *out_graph = copy;
     return RONDO_OK;
 }
+
+/* ------------------------------------------------------------------------------------------------ branches alone */
+
+rondo_status rondo__ir_branch_copy(rondo_ir_graph *to, const rondo_ir_graph *branch, const rondo_ir_value *outer_map,
+                                   rondo_ir_graph **out_copy) {
+    rondo_ir_value *map;
+    RONDO__TRY(rondo__ir_graph_create(&to->allocator, to->instance, branch->name, to, out_copy));
+    RONDO__TRY(ir_clone_map_create(branch, &map));
+    ir_clone clone = {branch, *out_copy, map, outer_map, true};
+    rondo_status status = ir_clone_contents(&clone);
+    ir_clone_map_free(branch, map);
+    rondo__ir_names_of(*out_copy)->outers_stale = true;
+    return status;
+}
+
+static rondo_status ir_lift_outers(const ir_clone *clone, const rondo__ir_lifting *lifting, rondo__buffer *captured) {
+    for (size_t i = 0; i < clone->from->values.count; i++) {
+        const rondo__ir_value_data *from = rondo__ir_value_at(clone->from, (rondo_ir_value)i);
+        if (from->outer == RONDO_IR_NONE || clone->map[i] == RONDO_IR_NONE) continue;
+        rondo__ir_value_data *to = rondo__ir_value_at(clone->to, clone->map[i]);
+        const rondo__ir_constant *c = lifting->constant_of(lifting->user, from->outer);
+        if (!to->constant && c) RONDO__TRY(rondo__ir_type_from_dims(clone->to, c->dtype, c->rank, c->dims, &to->type));
+        if (!to->constant) to->constant = c;
+        if (to->constant) continue;
+        RONDO__TRY(rondo__buffer_append(captured, &from->outer, 1));
+        RONDO__TRY(rondo__ir_input_add(clone->to, clone->map[i]));
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo__ir_branch_lift(const rondo_ir_graph *branch, const rondo__ir_lifting *lifting,
+                                   rondo__buffer *captured, rondo_ir_graph **out_graph) {
+    rondo_ir_graph *copy;
+    rondo_ir_value *map;
+    RONDO__TRY(rondo__ir_graph_create(&branch->allocator, branch->instance, branch->name, NULL, &copy));
+    rondo__ir_graph_share_operators(copy, lifting->holds->operators);
+    rondo_status status = ir_clone_map_create(branch, &map);
+    if (!status) {
+        ir_clone clone = {branch, copy, map, NULL, true};
+        status = ir_clone_contents(&clone);
+        if (!status) status = ir_lift_outers(&clone, lifting, captured);
+        ir_clone_map_free(branch, map);
+    }
+    if (status) {
+        rondo_ir_graph_release(copy);
+        return rondo__status_note(status, "while taking out branch '%s'", branch->name);
+    }
+    copy->source = lifting->holds;
+    rondo_ir_graph_retain(lifting->holds);
+    *out_graph = copy;
+    return RONDO_OK;
+}

@@ -191,6 +191,20 @@ bool rondo__ir_type_concrete(const rondo__ir_type *type, int64_t *dims);
 /* A copy without dead nodes and without values nobody mentions. Constant data is shared when share is true (the source
  * must then outlive the copy: the copy retains it), else copied. */
 RONDO_MUST_USE rondo_status rondo__ir_clone(const rondo_ir_graph *graph, bool share, rondo_ir_graph **out_graph);
+/* A copy of a branch as a branch of `to`, which owns it. `outer_map` says which value of `to` stands for each value of the
+ * graph around the branch. Constants are shared: whoever owns their data must outlive `to`. */
+RONDO_MUST_USE rondo_status rondo__ir_branch_copy(rondo_ir_graph *to, const rondo_ir_graph *branch,
+                                                  const rondo_ir_value *outer_map, rondo_ir_graph **out_copy);
+/* A branch as a graph of its own. What it takes from the graph around it becomes a constant where `constant_of` gives one,
+ * else an input behind its own; `captured` gets those values of the graph around it (rondo_ir_value), in order. All
+ * constants are shared: `holds`, which the copy retains, keeps their data. */
+typedef struct rondo__ir_lifting {
+    const rondo__ir_constant *(*constant_of)(void *user, rondo_ir_value outer); /* null when it is not known */
+    void *user;
+    rondo_ir_graph *holds;
+} rondo__ir_lifting;
+RONDO_MUST_USE rondo_status rondo__ir_branch_lift(const rondo_ir_graph *branch, const rondo__ir_lifting *lifting,
+                                                  rondo__buffer *captured, rondo_ir_graph **out_graph);
 /* Sorts the nodes so that every value is defined before its use. CORRUPT (file) names a node on a cycle. */
 RONDO_MUST_USE rondo_status rondo__ir_sort(rondo_ir_graph *graph);
 /* Structure only (no prototypes): references in range, definitions before uses, names unique, at any nesting depth. */

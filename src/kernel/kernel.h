@@ -31,4 +31,14 @@ RONDO_MUST_USE rondo_status rondo__kernel_run(const rondo__kernel_set *set, cons
                                               const rondo_kernel_request *request, const void *const *inputs,
                                               void *const *outputs);
 
+/* An operator whose outputs are as long as the data says is asked for with the longest that they can be, with the attribute
+ * "rondo.sizes" = 1, and with one output more behind those of the node: int64, one dimension, into which the kernel writes
+ * the dims of each output that is wanted, one after another. The elements lie at the beginning of an output's memory, compact
+ * under those dims. This asks so, and runs: `request` is the node's own. KERNEL_FAILED also where a size is not within
+ * what was asked for. */
+#define RONDO__KERNEL_SIZES "rondo.sizes"
+RONDO_MUST_USE rondo_status rondo__kernel_run_sized(const rondo__kernel_set *set, const rondo_allocator *allocator,
+                                                    const rondo_kernel_request *request, const void *const *inputs,
+                                                    void *const *outputs, int64_t (*out_dims)[RONDO_RANK_MAX]);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Constant, which importers turn into a constant value, and If, which the compiler turns into one of its branches. */
+ * Constant, which importers turn into a constant value, and the operators with graphs of their own: If, Loop, Scan and
+ * SequenceMap. What is known of them while compiling is unrolled; a session does the rest between plans. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -66,3 +67,31 @@ const rondo__ops_prototype rondo__ops_If = {.name = "If",
                                             RONDO__OPS_OUTPUTS(control_if_outputs),
                                             RONDO__OPS_ATTRIBUTES(control_if_attributes),
                                             .flags = RONDO__OPS_CONTROL};
+
+static const rondo__ops_operand control_loop_inputs[] = {{"M", RONDO__OPS_BIT(I64), 0, 1, 0, 0},
+                                                         {"cond", RONDO__OPS_BIT(BOOL), 0, 1, 0, 0},
+                                                         {"v_initial", RONDO__OPS_ANY, 0, 0, RONDO__OPS_ANY_NUMBER, 0}};
+static const rondo__ops_operand control_loop_outputs[] = {{"v_final_and_scan_outputs", RONDO__OPS_ANY, 0, 0, 1, 0}};
+static const rondo__ops_attribute control_loop_attributes[] = {{"body", RONDO_ATTRIBUTE_GRAPH, 1, NULL}};
+const rondo__ops_prototype rondo__ops_Loop = {.name = "Loop",
+                                              .summary = "A graph again and again, with values carried over",
+                                              RONDO__OPS_INPUTS(control_loop_inputs),
+                                              RONDO__OPS_OUTPUTS(control_loop_outputs),
+                                              RONDO__OPS_ATTRIBUTES(control_loop_attributes),
+                                              .flags = RONDO__OPS_CONTROL};
+
+static const rondo__ops_operand control_scan_inputs[] = {{"initial_state_and_scan_inputs", RONDO__OPS_ANY, 0, 0, 1, 0}};
+static const rondo__ops_operand control_scan_outputs[] = {{"final_state_and_scan_outputs", RONDO__OPS_ANY, 0, 0, 1, 0}};
+static const rondo__ops_attribute control_scan_attributes[] = {
+    {"body", RONDO_ATTRIBUTE_GRAPH, 1, NULL},
+    {"num_scan_inputs", RONDO_ATTRIBUTE_INT, 1, NULL},
+    {"scan_input_axes", RONDO_ATTRIBUTE_INTS, 0, "0 each"},
+    {"scan_input_directions", RONDO_ATTRIBUTE_INTS, 0, "0 each"},
+    {"scan_output_axes", RONDO_ATTRIBUTE_INTS, 0, "0 each"},
+    {"scan_output_directions", RONDO_ATTRIBUTE_INTS, 0, "0 each"}};
+const rondo__ops_prototype rondo__ops_Scan = {.name = "Scan",
+                                              .summary = "A graph over slices of its inputs, with values carried over",
+                                              RONDO__OPS_INPUTS(control_scan_inputs),
+                                              RONDO__OPS_OUTPUTS(control_scan_outputs),
+                                              RONDO__OPS_ATTRIBUTES(control_scan_attributes),
+                                              .flags = RONDO__OPS_CONTROL};

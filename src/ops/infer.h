@@ -33,18 +33,21 @@
 #define RONDO__OPS_LIST(X)                                                                                           \
     X(Abs) X(Acos) X(Acosh) X(Add) X(And) X(ArgMax) X(ArgMin) X(Asin) X(Asinh) X(Atan) X(Atanh) X(AveragePool)       \
     X(BatchNormalization) X(BitCast) X(BitShift) X(BitwiseAnd) X(BitwiseNot) X(BitwiseOr) X(BitwiseXor) X(Cast)      \
-    X(CastLike) X(Ceil) X(Celu) X(Clip) X(Concat) X(Constant) X(ConstantOfShape) X(Conv) X(Cos) X(Cosh) X(CumProd)   \
-    X(CumSum) X(Div) X(Elu) X(Equal) X(Erf) X(Exp) X(Expand) X(EyeLike) X(Flatten) X(Floor) X(Gather)                \
-    X(GatherElements) X(GatherND) X(Gelu) X(Gemm) X(GlobalAveragePool) X(GlobalMaxPool) X(Greater) X(GreaterOrEqual) \
-    X(GroupNormalization) X(HardSigmoid) X(HardSwish) X(Hardmax) X(Identity) X(If) X(InstanceNormalization) X(IsInf) \
-    X(IsNaN) X(LRN) X(LSTM) X(LayerNormalization) X(LeakyRelu) X(Less) X(LessOrEqual) X(Log) X(LogSoftmax)           \
-    X(LpNormalization) X(LpPool) X(MatMul) X(Max) X(MaxPool) X(Mean) X(Min) X(Mish) X(Mod) X(Mul) X(Neg)             \
-    X(NegativeLogLikelihoodLoss) X(Not) X(OneHot) X(Or) X(PRelu) X(Pad) X(Pow) X(RMSNormalization) X(Range)          \
-    X(Reciprocal) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceMax) X(ReduceMean) X(ReduceMin) \
-    X(ReduceProd) X(ReduceSum) X(ReduceSumSquare) X(Relu) X(Reshape) X(Round) X(ScatterElements) X(ScatterND)        \
-    X(Selu) X(Shape) X(Shrink) X(Sigmoid) X(Sign) X(Sin) X(Sinh) X(Size) X(Slice) X(Softmax)                         \
-    X(SoftmaxCrossEntropyLoss) X(Softplus) X(Softsign) X(Split) X(Sqrt) X(Squeeze) X(Sub) X(Sum) X(Swish) X(Tan)     \
-    X(Tanh) X(ThresholdedRelu) X(Tile) X(TopK) X(Transpose) X(Trilu) X(Unsqueeze) X(Where) X(Xor)
+    X(CastLike) X(Ceil) X(Celu) X(Clip) X(Compress) X(Concat) X(ConcatFromSequence) X(Constant) X(ConstantOfShape)   \
+    X(Conv) X(Cos) X(Cosh) X(CumProd) X(CumSum) X(Div) X(Elu) X(Equal) X(Erf) X(Exp) X(Expand) X(EyeLike) X(Flatten) \
+    X(Floor) X(Gather) X(GatherElements) X(GatherND) X(Gelu) X(Gemm) X(GlobalAveragePool) X(GlobalMaxPool)           \
+    X(Greater) X(GreaterOrEqual) X(GroupNormalization) X(HardSigmoid) X(HardSwish) X(Hardmax) X(Identity) X(If)      \
+    X(InstanceNormalization) X(IsInf) X(IsNaN) X(LRN) X(LSTM) X(LayerNormalization) X(LeakyRelu) X(Less)             \
+    X(LessOrEqual) X(Log) X(LogSoftmax) X(Loop) X(LpNormalization) X(LpPool) X(MatMul) X(Max) X(MaxPool) X(Mean)     \
+    X(Min) X(Mish) X(Mod) X(Mul) X(Neg) X(NegativeLogLikelihoodLoss) X(NonMaxSuppression) X(NonZero) X(Not)          \
+    X(OneHot) X(Optional) X(OptionalGetElement) X(OptionalHasElement) X(Or) X(PRelu) X(Pad) X(Pow)                   \
+    X(RMSNormalization) X(Range) X(Reciprocal) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp)            \
+    X(ReduceMax) X(ReduceMean) X(ReduceMin) X(ReduceProd) X(ReduceSum) X(ReduceSumSquare) X(Relu) X(Reshape)         \
+    X(Round) X(Scan) X(ScatterElements) X(ScatterND) X(Selu) X(SequenceAt) X(SequenceConstruct)   \
+    X(SequenceEmpty) X(SequenceErase) X(SequenceInsert) X(SequenceLength) X(SequenceMap) X(Shape) X(Shrink)          \
+    X(Sigmoid) X(Sign) X(Sin) X(Sinh) X(Size) X(Slice) X(Softmax) X(SoftmaxCrossEntropyLoss) X(Softplus) X(Softsign) \
+    X(Split) X(SplitToSequence) X(Sqrt) X(Squeeze) X(Sub) X(Sum) X(Swish) X(Tan) X(Tanh) X(ThresholdedRelu) X(Tile)  \
+    X(TopK) X(Transpose) X(Trilu) X(Unique) X(Unsqueeze) X(Where) X(Xor)
 /* clang-format on */
 #define RONDO__OPS_DECLARE(name) extern const rondo__ops_prototype rondo__ops_##name;
 RONDO__OPS_LIST(RONDO__OPS_DECLARE)

@@ -20,12 +20,14 @@
 /* Which types an operand may have: a bit a dtype (1u << RONDO_DTYPE_x). */
 typedef uint32_t rondo__ops_types;
 
+#define RONDO__OPS_ANY_NUMBER 2u
+
 typedef struct rondo__ops_operand {
     const char *name;
     rondo__ops_types types;
     char type_variable; /* operands of one letter have one type; 0: on its own */
     uint8_t optional;
-    uint8_t variadic; /* last only: one or more */
+    uint8_t variadic; /* last only: one or more; RONDO__OPS_ANY_NUMBER: or none */
     uint8_t internal; /* no model may have it, only the compiler adds it */
 } rondo__ops_operand;
 
@@ -53,7 +55,9 @@ enum {
     RONDO__OPS_ELEMENTWISE = 1u << 1, /* with broadcast; output element i depends on elements i alone */
     RONDO__OPS_CONTROL = 1u << 2,     /* has subgraphs: no kernel, the compiler removes it */
     RONDO__OPS_RANDOM = 1u << 3,      /* never folded or merged */
-    RONDO__OPS_COMMUTES = 1u << 4
+    RONDO__OPS_COMMUTES = 1u << 4,
+    RONDO__OPS_SIZED = 1u << 5, /* inference gives the most that there can be: data decides (rondo__kernel_run_sized) */
+    RONDO__OPS_HOSTED = 1u << 6 /* takes or gives sequences or optionals: no kernel, a session does it between plans */
 };
 
 struct rondo__ops_prototype {

@@ -127,7 +127,7 @@ static rondo_status ops_check_inputs(const rondo__ops_prototype *prototype, cons
         if (value != RONDO_IR_NONE) {
             const rondo__ir_type *type = &rondo__ir_value_at(graph, value)->type;
             RONDO__TRY(ops_check_type(prototype, node->name, operand, i, type, variables));
-        } else if (!operand->optional) {
+        } else if (!operand->optional && !(operand->variadic == RONDO__OPS_ANY_NUMBER && i >= node->input_count)) {
             return OPS_CHECK_FAIL(RONDO_LAYER_PROTOTYPE, node->name, prototype, "input %u '%s' is missing", i,
                                   operand->name);
         }

@@ -7,7 +7,7 @@
 #include "ops/operators.h"
 #include "session/session.h"
 
-static rondo_status session_check_input(const rondo_ir_graph *graph, uint32_t index, const rondo_tensor_view *view) {
+rondo_status rondo__session_check_input(const rondo_ir_graph *graph, uint32_t index, const rondo_tensor_view *view) {
     const rondo__ir_value_data *data = rondo__ir_value_at(graph, rondo__ir_input_at(graph, index));
     const rondo__ir_type *type = &data->type;
     if (view->dtype != type->dtype) {
@@ -36,7 +36,7 @@ rondo_status rondo__session_check_inputs(const rondo__session_graph *graph, cons
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "graph %u has %zu inputs and %zu outputs, not %u and %u", graph->id,
                            model->inputs.count, model->outputs.count, input_count, output_count);
     }
-    for (uint32_t i = 0; i < input_count; i++) RONDO__TRY(session_check_input(model, i, &inputs[i]));
+    for (uint32_t i = 0; i < input_count; i++) RONDO__TRY(rondo__session_check_input(model, i, &inputs[i]));
     return RONDO_OK;
 }
 
@@ -64,14 +64,14 @@ rondo__specialisation *rondo__session_fitting(const rondo__session_graph *graph,
 }
 
 rondo_status rondo__session_specialise(rondo_session *session, rondo__session_graph *graph,
-                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors, bool cuts,
                                        rondo__specialisation **out) {
     rondo__buffer *all = &graph->specialisations;
     size_t oldest = 0;
     *out = rondo__session_fitting(graph, inputs, tensors);
     if (*out) return RONDO_OK;
     RONDO__TRY(rondo__buffer_reserve(all, all->count + 1));
-    RONDO__TRY(rondo__specialisation_create(session, graph, inputs, tensors, out));
+    RONDO__TRY(rondo__specialisation_create(session, graph, inputs, tensors, cuts, out));
     rondo__specialisation **slots = all->data;
     if (all->count < session->options.specialisations_max) {
         RONDO__IGNORE(rondo__buffer_append(all, out, 1)); /* room was made above */
@@ -198,7 +198,7 @@ static rondo_status session_enqueue(rondo_session *session, rondo__session_graph
     return RONDO_OK;
 }
 
-static rondo_status session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+rondo_status rondo__session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
                                         const rondo__session_tensor *tensors, rondo_tensor_view *outputs) {
     void *memory = NULL;
     uint32_t count = s->plan->output_count;
@@ -220,7 +220,7 @@ static rondo_status session_specialised(rondo_session *session, rondo__session_g
     }
     if (!status) {
         s->runs++;
-        graph->info.runs++;
+        if (!s->region) graph->info.runs++; /* else it is one of the parts of a run */
     }
     rondo__free(&session->allocator, memory, count * sizeof(void *));
     return status;
@@ -230,8 +230,9 @@ rondo_status rondo__session_run_exact(rondo_session *session, rondo__session_gra
                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                       rondo_tensor_view *outputs) {
     rondo__specialisation *s = NULL;
-    RONDO__TRY(rondo__session_specialise(session, graph, inputs, tensors, &s));
-    return session_specialised(session, graph, s, tensors, outputs);
+    RONDO__TRY(rondo__session_specialise(session, graph, inputs, tensors, true, &s));
+    if (s->region) return rondo__session_run_region(session, graph, s, inputs, tensors, outputs);
+    return rondo__session_specialised(session, graph, s, tensors, outputs);
 }
 
 static rondo_status session_run_graph(rondo_session *session, rondo__session_graph *graph,

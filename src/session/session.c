@@ -25,7 +25,9 @@ rondo_status rondo__session_find(const rondo_session *session, uint32_t id, rond
     return RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u: add it first", id);
 }
 
-static void session_graph_destroy(rondo_session *session, rondo__session_graph *graph) {
+void rondo__session_graph_destroy(rondo_session *session, rondo__session_graph *graph) {
+    if (!graph) return;
+    rondo__session_forget_lent(session, graph);
     for (size_t i = 0; i < graph->specialisations.count; i++) {
         rondo__specialisation_retire(session, *RONDO__BUFFER_AT(&graph->specialisations, rondo__specialisation *, i));
     }
@@ -135,7 +137,7 @@ void rondo_session_release(rondo_session *session) {
     rondo_allocator allocator = session->allocator;
     rondo_device *device = session->device;
     for (size_t i = 0; i < session->graphs.count; i++) {
-        session_graph_destroy(session, *RONDO__BUFFER_AT(&session->graphs, rondo__session_graph *, i));
+        rondo__session_graph_destroy(session, *RONDO__BUFFER_AT(&session->graphs, rondo__session_graph *, i));
     }
     rondo__buffer_deinit(&session->graphs);
     for (size_t i = 0; i < session->kept.count; i++) {
@@ -208,7 +210,7 @@ rondo_status rondo_session_remove_graph(rondo_session *session, uint32_t id) {
         rondo__session_graph **all = session->graphs.data;
         memmove(all + index, all + index + 1, (session->graphs.count - index - 1) * sizeof *all);
         session->graphs.count--;
-        session_graph_destroy(session, graph);
+        rondo__session_graph_destroy(session, graph);
     } else {
         status = RONDO__FAIL(NOT_FOUND, INPUT, "the session has no graph %u", id);
     }
@@ -225,6 +227,7 @@ rondo_status rondo_session_get_info(rondo_session *session, uint32_t id, rondo_s
     if (!status) {
         rondo_session_info info = graph->info;
         info.specialisations = (uint32_t)graph->specialisations.count;
+        rondo__region_add_info(graph, &info);
         rondo__sized_write(&info, sizeof info, out_info);
     }
     rondo__mutex_unlock(&session->mutex);

@@ -4,8 +4,11 @@
 #ifndef RONDO_SRC_SESSION_SESSION_H
 #define RONDO_SRC_SESSION_SESSION_H
 
+#include <rondo/value.h>
+
 #include "base/buffer.h"
 #include "base/thread.h"
+#include "compile/compile.h"
 #include "device/device.h"
 #include "exec/exec.h"
 #include "exec/weights.h"
@@ -32,13 +35,18 @@ typedef struct rondo__session_lane {
 } rondo__session_lane;
 
 /* A plan for some sizes and values, ready to run. */
+typedef struct rondo__region rondo__region; /* region.h */
 typedef struct rondo__specialisation {
-    rondo_plan *plan;
+    rondo_plan *plan; /* null: all of it runs between plans */
     rondo_executable *executable;
     rondo_context *context;     /* of runs on host tensors; this and what follows is made by the first of them */
     rondo_graph *graph;         /* null until it was captured */
     rondo__session_port *ports; /* inputs, then outputs */
-    rondo__buffer lanes;        /* rondo__session_lane: runs on streams of the caller's */
+    rondo__region *region;      /* what runs between plans; null: nothing */
+    rondo_tensor_view *inputs;  /* that it was made for, where the plan does not say it: data is null */
+    uint32_t input_count;
+    size_t input_bytes;  /* of them and their shapes */
+    rondo__buffer lanes; /* rondo__session_lane: runs on streams of the caller's */
     uint64_t runs;
     uint64_t used; /* the session's clock at the last run */
 } rondo__specialisation;
@@ -51,6 +59,8 @@ typedef struct rondo__session_graph {
     rondo__buffer specialisations; /* rondo__specialisation * */
     rondo__buckets *buckets;       /* null: none */
     rondo_session_info info;
+    bool internal;      /* a rest or a body: types come with each run */
+    rondo_value **lent; /* outputs of the last run that had no plan of their own; an entry an output */
 } rondo__session_graph;
 
 struct rondo_session {
@@ -69,6 +79,7 @@ struct rondo_session {
     rondo_profile *profile;     /* retained; null: nobody watches */
     rondo__weights *weights;    /* what its executables share */
     rondo__profile_scope scope; /* of the call in progress */
+    uint32_t depth; /* regions inside each other that run now */
 };
 
 /* All of these want the mutex held. NOT_FOUND. */
@@ -82,14 +93,17 @@ typedef struct rondo__session_tensor {
 } rondo__session_tensor;
 rondo_status rondo__session_compact(const rondo_session *session, const rondo_tensor_view *view,
                                     rondo__session_tensor *out_tensor);
+/* The elements of a host tensor, which may have strides, in order; `bytes` of them. */
+rondo_status rondo__session_gather(const rondo_tensor_view *view, void *to, size_t bytes);
 void rondo__session_compact_free(const rondo_session *session, rondo__session_tensor *tensor);
 bool rondo__session_is_compact(const rondo_tensor_view *view);
 
 /* Compiles for these inputs and loads the weights. Counts into the graph's info. A tensor without data that has bytes is
- * one whose value nobody knows. */
+ * one whose value nobody knows; a view of type UNDEFINED is a sequence or an optional. With `cuts`, what depends on data is
+ * left to a region. */
 rondo_status rondo__specialisation_create(rondo_session *session, rondo__session_graph *graph,
                                           const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
-                                          rondo__specialisation **out);
+                                          bool cuts, rondo__specialisation **out);
 /* Context and device memory for runs on host tensors, once. */
 rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specialisation *specialisation);
 /* Waits for its runs in flight. */
@@ -129,6 +143,8 @@ rondo_status rondo__session_run_exact(rondo_session *session, rondo__session_gra
                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                       rondo_tensor_view *outputs);
 
+/* Of one tensor: dtype, rank, fixed sizes. */
+rondo_status rondo__session_check_input(const rondo_ir_graph *graph, uint32_t index, const rondo_tensor_view *view);
 /* Counts, dtypes, ranks and fixed sizes. */
 rondo_status rondo__session_check_inputs(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
                                          uint32_t input_count, uint32_t output_count);
@@ -137,9 +153,37 @@ rondo_status rondo__session_check_output(const rondo__plan_port *port, const ron
 /* The one that fits, or null. */
 rondo__specialisation *rondo__session_fitting(const rondo__session_graph *graph, const rondo_tensor_view *inputs,
                                               const rondo__session_tensor *tensors);
-/* The one that fits, or a new one, for which the oldest may have to go. */
+/* The one that fits, or a new one (`cuts` as above), for which the oldest may have to go. */
 rondo_status rondo__session_specialise(rondo_session *session, rondo__session_graph *graph,
-                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors, bool cuts,
                                        rondo__specialisation **out);
+/* A run of a plan on compact tensors. Outputs with data are written, others lent. */
+rondo_status rondo__session_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                        const rondo__session_tensor *tensors, rondo_tensor_view *outputs);
+void rondo__session_graph_destroy(rondo_session *session, rondo__session_graph *graph);
+
+/* ---- region.c */
+
+/* Takes the cut, also where it fails. */
+rondo_status rondo__region_create(rondo_session *session, rondo__compile_cut *cut, rondo__region **out_region);
+void rondo__region_destroy(rondo_session *session, rondo__region *region);
+/* A run of a specialisation that has a region, or of any; writes an output for each of the graph's. */
+rondo_status rondo__region_specialised(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                       rondo_value *const *inputs, rondo_value **outputs);
+/* ---- run_values.c */
+
+/* A run on host tensors of a graph that has a region. */
+rondo_status rondo__session_run_region(rondo_session *session, rondo__session_graph *graph, rondo__specialisation *s,
+                                       const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
+                                       rondo_tensor_view *outputs);
+/* What the last run lent. */
+void rondo__session_forget_lent(const rondo_session *session, rondo__session_graph *graph);
+
+/* ---- region.c */
+
+/* Adds what the graphs inside of its specialisations count. */
+void rondo__region_add_info(const rondo__session_graph *graph, rondo_session_info *info);
+/* Why it cannot be enqueued: UNSUPPORTED, naming the node. */
+rondo_status rondo__region_refuse(const rondo__session_graph *graph, const rondo__specialisation *s, rondo_layer layer);
 
 #endif

@@ -48,12 +48,24 @@ rondo_status rondo__session_compact(const rondo_session *session, const rondo_te
     if (bytes == 0) return RONDO_OK;
     out_tensor->data = (const uint8_t *)view->data + view->byte_offset;
     if (rondo__session_is_compact(view)) return RONDO_OK;
+    RONDO__TRY(rondo__allocate(&session->allocator, (size_t)bytes, &out_tensor->owned));
+    out_tensor->data = out_tensor->owned;
+    rondo_status status = rondo__session_gather(view, out_tensor->owned, (size_t)bytes);
+    if (status) rondo__session_compact_free(session, out_tensor);
+    return status;
+}
+
+rondo_status rondo__session_gather(const rondo_tensor_view *view, void *to, size_t bytes) {
+    if (bytes == 0) return RONDO_OK;
+    if (!view->data) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "it has no data");
+    if (rondo__session_is_compact(view)) {
+        memcpy(to, (const uint8_t *)view->data + view->byte_offset, bytes);
+        return RONDO_OK;
+    }
     if (rondo_dtype_bits(view->dtype) < 8) {
         return RONDO__FAIL(UNSUPPORTED, INPUT, "strides of a type of less than a byte");
     }
-    RONDO__TRY(rondo__allocate(&session->allocator, (size_t)bytes, &out_tensor->owned));
-    session_gather(view, rondo_dtype_bits(view->dtype) / 8u, out_tensor->owned);
-    out_tensor->data = out_tensor->owned;
+    session_gather(view, rondo_dtype_bits(view->dtype) / 8u, to);
     return RONDO_OK;
 }
 
@@ -68,8 +80,9 @@ typedef struct specialisation_bindings {
     rondo__buffer dims, values, views;
 } specialisation_bindings;
 
-static rondo_status specialisation_bind(specialisation_bindings *b, const rondo_ir_graph *graph,
+static rondo_status specialisation_bind(specialisation_bindings *b, const rondo__session_graph *of,
                                         const rondo_tensor_view *inputs, const rondo__session_tensor *tensors) {
+    const rondo_ir_graph *graph = of->graph;
     size_t count = graph->inputs.count;
     RONDO__TRY(rondo__buffer_reserve(&b->views, count));
     for (uint32_t i = 0; i < count; i++) {
@@ -79,6 +92,7 @@ static rondo_status specialisation_bind(specialisation_bindings *b, const rondo_
             rondo_dim_binding dim = {.input = data->name, .size = inputs[i].shape[axis], .axis = axis};
             RONDO__TRY(rondo__buffer_append(&b->dims, &dim, 1));
         }
+        if (of->internal || inputs[i].dtype == RONDO_DTYPE_UNDEFINED) continue;
         if (tensors[i].bytes > RONDO__SESSION_VALUE_MAX || (tensors[i].bytes && !tensors[i].data)) continue;
         rondo_tensor_view view = inputs[i];
         view.data = (void *)(uintptr_t)tensors[i].data;
@@ -96,35 +110,77 @@ static void specialisation_passed(void *user, const rondo_pass_report *report) {
     rondo__profile_put_quietly(user, RONDO_PROFILE_PASS, report->name, end - report->ns, end);
 }
 
-/* From the cache where the session has one. Who watches passes gets no entry, so nobody does there. */
-static rondo_status specialisation_make_plan(rondo_session *session, rondo__session_graph *graph,
-                                             rondo_compile_options *options, rondo_plan **out_plan) {
-    rondo_cache_report report = RONDO_CACHE_REPORT_INIT;
-    if (!session->options.cache) {
-        if (session->scope.profile) {
-            options->after_pass = specialisation_passed;
-            options->user = session->scope.profile;
-        }
-        return rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
-                              graph->graph, options, NULL, out_plan);
+/* Whether the graph does not say enough of its inputs, so that what they are is told by the run. */
+static bool specialisation_tells(const rondo__session_graph *graph, const rondo_tensor_view *inputs) {
+    bool tells = graph->internal;
+    for (size_t i = 0; i < graph->graph->inputs.count; i++) tells = tells || inputs[i].dtype == RONDO_DTYPE_UNDEFINED;
+    return tells;
+}
+
+/* With what runs between plans cut off. */
+static rondo_status specialisation_cut(rondo_session *session, const rondo__session_graph *graph,
+                                       rondo_compile_options *options, const rondo_tensor_view *inputs,
+                                       rondo_plan **out_plan, rondo__region **out_region) {
+    size_t count = graph->graph->inputs.count;
+    rondo__compile_cut *cut = NULL;
+    void *memory = NULL;
+    RONDO__TRY(rondo__allocate_array(&session->allocator, count, sizeof(rondo__compile_input), &memory));
+    rondo__compile_input *given = memory;
+    bool tells = specialisation_tells(graph, inputs);
+    for (size_t i = 0; i < count; i++) {
+        given[i] = (rondo__compile_input){inputs[i].dtype, inputs[i].rank, inputs[i].shape,
+                                          inputs[i].dtype == RONDO_DTYPE_UNDEFINED};
     }
-    options->catalogues = session->target;
-    RONDO__TRY(rondo_compile_cached(session->device->instance, graph->graph, options, session->options.cache, NULL,
+    rondo_status status =
+        rondo__compile_regions(&session->allocator, &session->device->kernels, &session->folder, session->target,
+                               graph->graph, options, tells ? given : NULL, out_plan, &cut);
+    rondo__free(&session->allocator, memory, count * sizeof(rondo__compile_input));
+    if (status || !cut) return status;
+    return rondo__region_create(session, cut, out_region);
+}
+
+/* From the cache where the session has one. Who watches passes gets no entry, so nobody does there. */
+static rondo_status specialisation_cached(rondo_session *session, rondo__session_graph *graph,
+                                          rondo_compile_options options, rondo_plan **out_plan) {
+    rondo_cache_report report = RONDO_CACHE_REPORT_INIT;
+    options.catalogues = session->target;
+    RONDO__TRY(rondo_compile_cached(session->device->instance, graph->graph, &options, session->options.cache, NULL,
                                     out_plan, &report));
     graph->info.cache_hits += report.outcome == RONDO_CACHE_HIT;
     return RONDO_OK;
 }
 
+/* What has to be cut is in no cache: only one plan from end to end is. */
+static rondo_status specialisation_make_plan(rondo_session *session, rondo__session_graph *graph,
+                                             rondo_compile_options *options, const rondo_tensor_view *inputs, bool cuts,
+                                             rondo_plan **out_plan, rondo__region **out_region) {
+    if (session->options.cache && !(cuts && specialisation_tells(graph, inputs))) {
+        rondo_status status = specialisation_cached(session, graph, *options, out_plan);
+        bool cut = cuts && rondo_status_code(status) == RONDO_CODE_UNSUPPORTED &&
+                   rondo_status_layer(status) == RONDO_LAYER_META;
+        if (!cut) return status;
+        rondo_status_release(status);
+    }
+    if (session->scope.profile) {
+        options->after_pass = specialisation_passed;
+        options->user = session->scope.profile;
+    }
+    if (cuts) return specialisation_cut(session, graph, options, inputs, out_plan, out_region);
+    return rondo__compile(&session->allocator, &session->device->kernels, &session->folder, session->target,
+                          graph->graph, options, NULL, out_plan);
+}
+
 /* out_graph null: as the session compiles; else the graph as folding leaves it, too. */
 static rondo_status specialisation_compile(rondo_session *session, rondo__session_graph *graph,
                                            const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
-                                           rondo_ir_graph **out_graph, rondo_plan **out_plan) {
+                                           rondo_ir_graph **out_graph, bool cuts, rondo_plan **out_plan,
+                                           rondo__region **out_region) {
     specialisation_bindings b;
     size_t most = graph->graph->inputs.count * RONDO_RANK_MAX + 1;
     rondo__buffer_init(&b.dims, &session->allocator, sizeof(rondo_dim_binding), most);
     rondo__buffer_init(&b.values, &session->allocator, sizeof(rondo_value_binding), most);
     rondo__buffer_init(&b.views, &session->allocator, sizeof(rondo_tensor_view), most);
-    rondo_status status = specialisation_bind(&b, graph->graph, inputs, tensors);
+    rondo_status status = specialisation_bind(&b, graph, inputs, tensors);
     if (!status) {
         rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
         options.dims = b.dims.data;
@@ -138,7 +194,7 @@ static rondo_status specialisation_compile(rondo_session *session, rondo__sessio
         options.without = out_graph ? NULL : session->options.without;
         status = out_graph ? rondo__compile(&session->allocator, &session->device->kernels, &session->folder,
                                             session->target, graph->graph, &options, out_graph, out_plan)
-                           : specialisation_make_plan(session, graph, &options, out_plan);
+                           : specialisation_make_plan(session, graph, &options, inputs, cuts, out_plan, out_region);
     }
     rondo__buffer_deinit(&b.views);
     rondo__buffer_deinit(&b.values);
@@ -149,7 +205,7 @@ static rondo_status specialisation_compile(rondo_session *session, rondo__sessio
 rondo_status rondo__session_compile_plain(rondo_session *session, rondo__session_graph *graph,
                                           const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
                                           rondo_ir_graph **out_graph, rondo_plan **out_plan) {
-    return specialisation_compile(session, graph, inputs, tensors, out_graph, out_plan);
+    return specialisation_compile(session, graph, inputs, tensors, out_graph, false, out_plan, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------------- life */
@@ -214,18 +270,40 @@ rondo_status rondo__specialisation_prepare(rondo_session *session, rondo__specia
     return RONDO_OK;
 }
 
+/* What its inputs were, for the next run to be compared with. */
+static rondo_status specialisation_remember(rondo_session *session, const rondo__session_graph *graph,
+                                            rondo__specialisation *s, const rondo_tensor_view *inputs) {
+    size_t count = graph->graph->inputs.count, dims = 0;
+    void *memory = NULL;
+    for (size_t i = 0; i < count; i++) dims += (size_t)inputs[i].rank;
+    s->input_bytes = count * sizeof(rondo_tensor_view) + dims * sizeof(int64_t);
+    RONDO__TRY(rondo__allocate_zeroed(&session->allocator, s->input_bytes, &memory));
+    s->inputs = memory;
+    s->input_count = (uint32_t)count;
+    int64_t *at = (int64_t *)(void *)(s->inputs + count);
+    for (size_t i = 0; i < count; i++) {
+        s->inputs[i].dtype = inputs[i].dtype;
+        s->inputs[i].rank = inputs[i].rank;
+        s->inputs[i].shape = at;
+        if (inputs[i].rank > 0) memcpy(at, inputs[i].shape, (size_t)inputs[i].rank * sizeof *at);
+        at += inputs[i].rank;
+    }
+    return RONDO_OK;
+}
+
 rondo_status rondo__specialisation_create(rondo_session *session, rondo__session_graph *graph,
                                           const rondo_tensor_view *inputs, const rondo__session_tensor *tensors,
-                                          rondo__specialisation **out) {
+                                          bool cuts, rondo__specialisation **out) {
     void *memory = NULL;
     uint64_t begin = rondo__now_ns();
     RONDO__TRY(rondo__allocate_zeroed(&session->allocator, sizeof(rondo__specialisation), &memory));
     rondo__specialisation *s = memory;
     rondo__buffer_init(&s->lanes, &session->allocator, sizeof(rondo__session_lane), UINT32_MAX);
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
-    rondo_status status = specialisation_compile(session, graph, inputs, tensors, NULL, &s->plan);
-    if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan->name);
-    if (!status)
+    rondo_status status = specialisation_compile(session, graph, inputs, tensors, NULL, cuts, &s->plan, &s->region);
+    if (!status && (graph->internal || s->region)) status = specialisation_remember(session, graph, s, inputs);
+    if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan ? s->plan->name : graph->graph->name);
+    if (!status && s->plan)
         status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,
                                           &s->executable);
     if (status) {
@@ -248,6 +326,8 @@ void rondo__specialisation_destroy(rondo_session *session, rondo__specialisation
     }
     rondo__buffer_deinit(&s->lanes);
     specialisation_free_ports(session, s);
+    rondo__region_destroy(session, s->region);
+    rondo__free(&session->allocator, s->inputs, s->input_bytes);
     rondo_executable_release(s->executable);
     rondo_plan_release(s->plan);
     rondo__free(&session->allocator, s, sizeof *s);
@@ -262,15 +342,7 @@ void rondo__specialisation_retire(rondo_session *session, rondo__specialisation 
     else rondo__specialisation_destroy(session, s);
 }
 
-bool rondo__session_plan_fits(const rondo_plan *plan, const rondo_tensor_view *inputs,
-                              const rondo__session_tensor *tensors) {
-    for (uint32_t i = 0; i < plan->input_count; i++) {
-        const rondo__plan_port *port = &plan->inputs[i];
-        if (port->rank != inputs[i].rank) return false;
-        if (port->rank > 0 && memcmp(port->dims, inputs[i].shape, (size_t)port->rank * sizeof *port->dims) != 0) {
-            return false;
-        }
-    }
+static bool specialisation_guards_hold(const rondo_plan *plan, const rondo__session_tensor *tensors) {
     for (uint32_t i = 0; i < plan->guard_count; i++) {
         const rondo__plan_guard *guard = &plan->guards[i];
         if (!guard->has_value || guard->bytes == 0) continue;
@@ -280,7 +352,27 @@ bool rondo__session_plan_fits(const rondo_plan *plan, const rondo_tensor_view *i
     return true;
 }
 
+bool rondo__session_plan_fits(const rondo_plan *plan, const rondo_tensor_view *inputs,
+                              const rondo__session_tensor *tensors) {
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const rondo__plan_port *port = &plan->inputs[i];
+        if (port->rank != inputs[i].rank) return false;
+        if (port->rank > 0 && memcmp(port->dims, inputs[i].shape, (size_t)port->rank * sizeof *port->dims) != 0) {
+            return false;
+        }
+    }
+    return specialisation_guards_hold(plan, tensors);
+}
+
 bool rondo__specialisation_fits(const rondo__specialisation *s, const rondo_tensor_view *inputs,
                                 const rondo__session_tensor *tensors) {
-    return rondo__session_plan_fits(s->plan, inputs, tensors);
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        const rondo_tensor_view *made = &s->inputs[i], *now = &inputs[i];
+        if (made->dtype != now->dtype || made->rank != now->rank) return false;
+        if (made->rank > 0 && memcmp(made->shape, now->shape, (size_t)made->rank * sizeof *made->shape) != 0)
+            return false;
+    }
+    if (!s->plan) return true;
+    return s->inputs ? specialisation_guards_hold(s->plan, tensors)
+                     : rondo__session_plan_fits(s->plan, inputs, tensors);
 }

@@ -209,10 +209,11 @@ static rondo_status stream_run_with(const stream_run *run, rondo__session_tensor
                                run->graph->id);
         }
     } else {
-        RONDO__TRY_NOTE(rondo__session_specialise(run->session, run->graph, run->inputs, tensors, &s),
+        RONDO__TRY_NOTE(rondo__session_specialise(run->session, run->graph, run->inputs, tensors, false, &s),
                         "a run on a stream looks at no data: values that decide a branch or a shape are given in "
                         "rondo_session_run_options.values");
     }
+    if (s->region) return rondo__region_refuse(run->graph, s, run->captured ? RONDO_LAYER_CAPTURE : RONDO_LAYER_META);
     return stream_run_specialised(run, s);
 }
 

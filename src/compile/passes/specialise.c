@@ -129,8 +129,24 @@ static rondo_status specialise_check_dim(const char *input, int32_t axis, const 
                        axis, size, dim->minimum, dim->maximum);
 }
 
+/* Somebody has the tensor. No plan sees what is none; it stands there as one element. */
+static rondo_status specialise_known_input(specialise *s, uint32_t input, const rondo__compile_input *known) {
+    if (!known->hosted && (known->rank < 0 || known->rank > RONDO_RANK_MAX)) {
+        return RONDO__FAIL(OUT_OF_RANGE, INPUT, "input '%s' has rank %d", specialise_input(s, input)->name, known->rank);
+    }
+    s->ranks[input] = known->hosted ? 0 : known->rank;
+    for (int32_t i = 0; i < s->ranks[input]; i++) s->sizes[input][i] = known->dims[i];
+    return RONDO_OK;
+}
+
+static rondo_dtype specialise_dtype(const specialise *s, uint32_t input) {
+    if (!s->state->inputs) return specialise_input(s, input)->type.dtype;
+    return s->state->inputs[input].hosted ? RONDO_DTYPE_BOOL : s->state->inputs[input].dtype;
+}
+
 static rondo_status specialise_solve_input(specialise *s, uint32_t input) {
     const rondo__ir_value_data *value = specialise_input(s, input);
+    if (s->state->inputs) return specialise_known_input(s, input, &s->state->inputs[input]);
     if (value->type.kind != RONDO__IR_TENSOR) {
         return RONDO__FAIL(UNSUPPORTED, INPUT,
                            "input '%s' is no tensor: sequences and optionals cannot be compiled so far", value->name);
@@ -218,7 +234,7 @@ static rondo_status specialise_value(specialise *s, const rondo_value_binding *g
                            given->input);
     }
     const rondo_tensor_view *view = given->value;
-    rondo_dtype dtype = specialise_input(s, input)->type.dtype;
+    rondo_dtype dtype = specialise_dtype(s, input);
     if (view->dtype != dtype) {
         return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "input '%s' has the type %s, its value is given as %s",
                            given->input, rondo_dtype_name(dtype), rondo_dtype_name(view->dtype));
@@ -275,8 +291,9 @@ static rondo_status specialise_copy_values(specialise *s) {
         if (!rondo__checked_elements(s->ranks[i], s->sizes[i], &elements)) {
             return RONDO__FAIL(OUT_OF_RANGE, INPUT, "input '%s' has more elements than can be counted", data->name);
         }
-        RONDO__TRY_NOTE(rondo_dtype_bytes(data->type.dtype, (uint64_t)elements, &bytes), "input '%s'", data->name);
-        RONDO__TRY(rondo__ir_type_from_dims(graph, data->type.dtype, s->ranks[i], s->sizes[i], &type));
+        rondo_dtype dtype = specialise_dtype(s, (uint32_t)i);
+        RONDO__TRY_NOTE(rondo_dtype_bytes(dtype, (uint64_t)elements, &bytes), "input '%s'", data->name);
+        RONDO__TRY(rondo__ir_type_from_dims(graph, dtype, s->ranks[i], s->sizes[i], &type));
         rondo__ir_value_at(graph, value)->type = type;
         RONDO__TRY(rondo__ir_input_add(graph, value));
     }

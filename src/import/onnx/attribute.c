@@ -195,6 +195,11 @@ static rondo_status attribute_value(rondo__onnx_node *node, const rondo__pb_read
     default: break;
     }
     out->kind = RONDO_ATTRIBUTE_NONE;
+    /* What an empty optional would hold: the value says what it holds when it holds something. */
+    if (kind->field == 14 && !node->domain.size && rondo__import_is(node->type, "Optional")) {
+        out->name = NULL;
+        return RONDO_OK;
+    }
     return rondo__onnx_refuse(node, "an attribute of a type that is not supported");
 }
 

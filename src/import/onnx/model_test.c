@@ -346,7 +346,7 @@ static void test_all_that_is_unsupported(rondo_test *t) {
     m_simple(&w, "Relu", "r", "x", "a");
     m_simple(&w, "Wobble", "w1", "a", "b");
     m_simple(&w, "Wobble", "w2", "b", "c");
-    m_node(&w, "Loop", "loop", ",,c", "d");
+    m_node(&w, "Stroll", "loop", ",,c", "d");
     m_graph(&w, "body");
     m_info(&w, 11, "i", W_I64, 0, NULL);
     m_info(&w, 11, "cond", W_BOOL, 0, NULL);
@@ -375,7 +375,7 @@ static void test_all_that_is_unsupported(rondo_test *t) {
             t, rondo_status_note(status, 0),
             "ai.onnx::Constant version 16 (used 1 time, first at node 'k'): an attribute of a type that is not supported");
         T_STR(t, rondo_status_note(status, 1), "ai.onnx::Wobble version 16 (used 2 times, first at node 'w1')");
-        T_STR(t, rondo_status_note(status, 2), "ai.onnx::Loop version 16 (used 1 time, first at node 'loop')");
+        T_STR(t, rondo_status_note(status, 2), "ai.onnx::Stroll version 16 (used 1 time, first at node 'loop')");
         T_STR(t, rondo_status_note(status, 3), "ai.onnx::Inner version 16 (used 1 time, first at node 'e')");
         T_EQ(t, rondo_status_layer(status), RONDO_LAYER_CONVERTER);
     }

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that depend on data (tests/data/control) give ONNX Runtime's values, on every device that runs host functions."""
+import unittest
+
+from support import ROOT, rondo
+
+FOLDER = ROOT / "tests/data/control"
+
+
+class Control(unittest.TestCase):
+    def test_all_give_onnx_runtimes_values(self):
+        count = len(list(FOLDER.glob("*/model.onnx")))
+        self.assertGreaterEqual(count, 11)
+        for device in ("cpu", "sim"):
+            done = rondo("check", FOLDER, "--list", "--device", device)
+            self.assertEqual(done.stdout.strip().splitlines()[-1], f"{count} passed, 0 failed, 0 skipped", done.stdout)
+            self.assertEqual(done.returncode, 0)
+
+    def test_no_plan_is_made_of_what_depends_on_data(self):
+        for name, node, dims in (("nonzero_chain", "NonZero", ["n=4"]), ("loop_early_exit", "Loop", ["n=2"]),
+                                 ("sequence_of_parts", "SplitToSequence", ["n=5", "k=2"])):
+            sizes = [word for dim in dims for word in ("--dim", dim)]
+            done = rondo("compile", FOLDER / name / "model.onnx", "-o", "/dev/null", *sizes)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(f"({node})", done.stderr)
+            self.assertIn("unsupported (meta)", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
