@@ -57,8 +57,9 @@ typedef struct rondo_operator_attribute {
     uint32_t reserved;
 } rondo_operator_attribute;
 
-/* What inference answers for one output. It comes with dtype UNDEFINED and rank -1. A dim of -1 says that the size
- * depends on data: that is UNSUPPORTED (meta), by name, when a plan is made. */
+/* What inference answers for one output. It comes with dtype UNDEFINED and rank -1. A dim of -1 says that the size depends on
+ * data: a session runs such an operator between plans where its implementation has `bound`; it is UNSUPPORTED, by name, when
+ * a plan is made. */
 typedef struct rondo_operator_result {
     rondo_dtype dtype;
     int32_t rank;
@@ -82,8 +83,8 @@ typedef struct rondo_operator_api {
     const rondo_kernel_request *(*request)(const rondo_operator_context *context);
     /* The elements of an input; null when it is absent, past the end, or of another type than `dtype`. */
     const void *(*input)(const rondo_operator_context *context, uint32_t index, rondo_dtype dtype);
-    /* Memory of an output of this description, which must be the one that was inferred: INVALID_ARGUMENT
-     * (implementation) for another. Null, and success, for an optional output that nobody wants. */
+    /* Memory of an output of this description, which must be the one that was inferred, or within `bound` where data decides:
+     * INVALID_ARGUMENT (implementation) for another. Null, and success, for an optional output that nobody wants. */
     rondo_status (*output)(rondo_operator_context *context, uint32_t index, int32_t rank, const int64_t *dims,
                            rondo_format format, rondo_dtype dtype, void **out_data);
     /* The output is the input: of the same size and type. They share memory where in_place_inputs allows it and the plan
@@ -134,9 +135,15 @@ typedef struct rondo_operator_implementation {
                               rondo_status (*write)(void *sink, const void *data, uint64_t bytes), void *sink);
     rondo_status (*deserialize)(const rondo_operator_api *api, void *user, const rondo_kernel_request *request,
                                 const void *data, uint64_t bytes, void **out_state);
+    /* For an operator some of whose sizes depend on data (a dim of -1 in what the meta answers): the most that each can be,
+     * everything else being as inferred. Results come as the meta filled them in. The operands of a request that execute sees
+     * are then as long as this says; execute calls `output` with the dims that there are, once an output, which must be
+     * within. The memory holds the elements compact under those dims. Such an operator runs between the plans of a session.
+     * (optional: no size depends on data) */
+    rondo_operator_infer bound;
 } rondo_operator_implementation;
 #define RONDO_OPERATOR_IMPLEMENTATION_INIT \
-    { sizeof(rondo_operator_implementation), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(rondo_operator_implementation), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct rondo_operator {
     uint32_t struct_size;
@@ -262,7 +269,7 @@ typedef struct rondo_operator_check_report {
 /* Draws nodes of an operator, built in or registered (types, ranks, shapes, attributes, what is absent), and asks its
  * contracts of each other: the meta twice; the implementation's inference, which must accept, refuse and answer the
  * same; its run on each host catalogue that has it, which must not fail on what the meta accepts, must write all of its
- * outputs and nothing else, the same on every run and in place where it claims so; two catalogues must agree within the
+ * outputs and nothing else, the same on every run and in place where it claims so, sizes that data decides within `bound`; two catalogues must agree within the
  * type's rounding; what it serializes must be the same each time, and run the same when it was read back. Converters' names are held against the prototype's first.
  *
  * The first disagreement is INVALID_ARGUMENT with the contract that is broken as its layer, and the inputs that show
@@ -277,7 +284,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_operator_check(rondo_instance *insta
 
 /* The major number is raised when a table changes its meaning, the minor one when it grows. */
 #define RONDO_OPERATOR_ABI_MAJOR 1u
-#define RONDO_OPERATOR_ABI_MINOR 1u
+#define RONDO_OPERATOR_ABI_MINOR 2u
 
 /* Read from the file, before any code of the library runs. */
 typedef struct rondo_operator_abi_version {

@@ -142,8 +142,8 @@ static void another_abi_runs_no_code(rondo_test *t) {
     static const struct {
         const char *options, *part;
     } cases[] = {
-        {"-DSECOND='\"S\"' -DMAJOR=2u -DMINOR=0u", "made for the operator ABI 2.0, this is 1.1; none of its code"},
-        {"-DSECOND='\"S\"' -DMAJOR=1u -DMINOR=2u", "made for the operator ABI 1.2"},
+        {"-DSECOND='\"S\"' -DMAJOR=2u -DMINOR=0u", "made for the operator ABI 2.0, this is 1.2; none of its code"},
+        {"-DSECOND='\"S\"' -DMAJOR=1u -DMINOR=3u", "made for the operator ABI 1.3"},
         {"-DSECOND='\"S\"' -DMAJOR=0u -DMINOR=9u", "made for the operator ABI 0.9"},
         {"-DSECOND='\"S\"' -DEMPTY", "does not export 'rondo_operator_abi'"}};
     shelf s;

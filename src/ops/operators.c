@@ -237,6 +237,7 @@ static rondo_status operators_registered_infer(rondo__ops_infer *infer) {
     const rondo__operator_entry *entry = infer->prototype->registered;
     rondo_operator_result results[2u * RONDO_OPERATOR_OPERANDS_MAX];
     RONDO__TRY(rondo__operator_infer(entry, infer->request, entry->given.meta != NULL, results));
+    if (entry->implementation.bound) RONDO__TRY(rondo__operator_bound(entry, infer->request, results));
     for (uint32_t i = 0; i < infer->request->output_count; i++)
         rondo__ops_result(infer, i, results[i].dtype, results[i].rank, results[i].dims);
     return RONDO_OK;
@@ -265,6 +266,7 @@ static rondo_status operators_prototype(rondo__operator_entry *entry, const char
     prototype->output_count = given->output_count;
     prototype->attribute_count = given->attribute_count;
     prototype->infer = operators_registered_infer;
+    prototype->flags = entry->implementation.bound ? RONDO__OPS_SIZED : 0;
     prototype->registered = entry;
     entry->onnx_domain = given->onnx_domain ? given->onnx_domain : given->domain ? given->domain : "";
     entry->onnx_name = given->onnx_name ? given->onnx_name : given->name;

@@ -71,6 +71,10 @@ void rondo__operator_text(rondo_dtype dtype, int32_t rank, const int64_t *dims, 
 RONDO_MUST_USE rondo_status rondo__operator_infer(const rondo__operator_entry *entry,
                                                   const rondo_kernel_request *request, bool by_meta,
                                                   rondo_operator_result *results);
+/* What the operator, which has `bound`, answers of inferred results: those with the most that data can make of them. IMPLEMENTATION
+ * failures: it refuses, or its answer is none. */
+RONDO_MUST_USE rondo_status rondo__operator_bound(const rondo__operator_entry *entry,
+                                                  const rondo_kernel_request *request, rondo_operator_result *results);
 /* The attribute of a step that holds the operator's own bytes, as an offline file brings them. */
 #define RONDO__OPERATOR_OWN "rondo.own"
 /* The state of a node, from its own bytes or compiled; null where the operator has none. */

@@ -327,6 +327,10 @@ static rondo_status contract_whole(contract_state *state, const rondo_operator_c
     if (options->rounds > CHECK_ROUNDS_MAX)
         return RONDO__FAIL(OUT_OF_RANGE, INPUT, "%u rounds, there may be %u", options->rounds, CHECK_ROUNDS_MAX);
     RONDO__TRY(rondo__operator_check_converters(check->prototype, options->converters, options->converter_count));
+    if (check->prototype->flags & RONDO__OPS_HOSTED)
+        return RONDO__FAIL(
+            UNSUPPORTED, META,
+            "operator '%s' works on sequences or optionals: nothing is drawn of them, and no kernel has it", name);
     if (check->prototype->flags & RONDO__OPS_CONTROL || !check->prototype->infer)
         return RONDO__FAIL(UNSUPPORTED, META, "operator '%s' is one of control flow: its branches decide what it gives",
                            name);

@@ -56,6 +56,7 @@ typedef struct rondo__check_block {
 typedef struct rondo__check_run {
     rondo__arena *arena;
     rondo__check_block inputs[RONDO__CHECK_OPERANDS], outputs[RONDO__CHECK_OPERANDS], scratch, packed;
+    rondo__check_block sizes; /* that it told, of an operator whose sizes depend on data */
     rondo_kernel_facts facts;
     int32_t reason;      /* nonzero: the kernel failed */
     rondo_status words;  /* why, where it said so */

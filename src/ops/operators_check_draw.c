@@ -287,7 +287,7 @@ static void check_draw_attributes(check_draw *d) {
 static const int64_t check_lstm_shapes[8][3] = {{3, 2, 2}, {1, 8, 2}, {1, 8, 2}, {1, 16},
                                                 {2},       {1, 2, 2}, {1, 2, 2}, {1, 6}};
 #define CHECK_LSTM(index, rank_, dtype_) \
-    { .rank = rank_, .dtype = RONDO_DTYPE_##dtype_, .shape = check_lstm_shapes[index] }
+    {.rank = rank_, .dtype = RONDO_DTYPE_##dtype_, .shape = check_lstm_shapes[index]}
 static const rondo_tensor_view check_lstm[] = {CHECK_LSTM(0, 3, F32), CHECK_LSTM(1, 3, F32), CHECK_LSTM(2, 3, F32),
                                                CHECK_LSTM(3, 2, F32), CHECK_LSTM(4, 1, I32), CHECK_LSTM(5, 3, F32),
                                                CHECK_LSTM(6, 3, F32), CHECK_LSTM(7, 2, F32)};

@@ -306,7 +306,11 @@ static rondo__check_verdict contract_catalogue(const rondo__check *check, const 
         rondo__check_verdict steady = contract_steady(c, catalogue, first);
         return steady.kind == RONDO__CHECK_AGREES ? contract_own_bytes(check, c, catalogue, first) : steady;
     }
-    rondo__check_verdict verdict = contract_by_value(c, catalogue, first);
+    /* Sizes beyond its bound are wrong whatever the values are. */
+    bool beyond =
+        check->prototype->flags & RONDO__OPS_SIZED && rondo_status_layer(first->words) == RONDO_LAYER_IMPLEMENTATION;
+    rondo__check_verdict verdict =
+        beyond ? contract_failed(c, catalogue->table->name, first) : contract_by_value(c, catalogue, first);
     rondo_status_release(first->words);
     first->words = RONDO_OK;
     return verdict;
@@ -351,6 +355,8 @@ rondo__check_verdict rondo__check_judge(const rondo__check *check, rondo__check_
     }
     status = contract_infer(c);
     if (contract_is_memory(status)) return contract_verdict(RONDO__CHECK_ERROR, status);
+    if (check->entry && rondo_status_layer(status) == RONDO_LAYER_IMPLEMENTATION) /* of its bound */
+        return contract_verdict(RONDO__CHECK_OWN_WRONG, status);
     rondo_status_release(status);
     if (status) return contract_verdict(RONDO__CHECK_REFUSED, RONDO_OK);
     for (uint32_t i = 0; i < c->output_count; i++)

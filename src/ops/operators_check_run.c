@@ -150,6 +150,7 @@ static void contract_run_words(const rondo__check_case *c, const rondo__check_ru
         *words++ = absorbed ? 0u : (uint64_t)(uintptr_t)run->inputs[i].data;
     }
     for (uint32_t i = 0; i < c->output_count; i++) *words++ = (uint64_t)(uintptr_t)run->outputs[i].data;
+    if (run->sizes.memory) *words++ = (uint64_t)(uintptr_t)run->sizes.data;
     if (run->facts.scratch_bytes) *words++ = (uint64_t)(uintptr_t)run->scratch.data;
     if (run->facts.packed_bytes) *words = (uint64_t)(uintptr_t)run->packed.data;
 }
@@ -168,18 +169,76 @@ static rondo_status contract_run_watch(const rondo__check_case *c, rondo__check_
     }
     for (uint32_t i = 0; i < c->output_count; i++)
         if (run->outputs[i].data && !contract_block_kept(&run->outputs[i])) run->outside = "past the end of an output";
+    if (run->sizes.memory && !contract_block_kept(&run->sizes)) run->outside = "past the end of its sizes";
     if (!contract_block_kept(&run->scratch)) run->outside = "past the end of its workspace";
     return RONDO_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- sizes that data decides */
+
+/* The request with what asks for sizes, and the place for them. */
+typedef struct contract_sized {
+    rondo_operand outputs[RONDO__CHECK_OPERANDS + 1u];
+    rondo_attribute attributes[RONDO_OPERATOR_ATTRIBUTES_MAX + 2u];
+    rondo_kernel_request request;
+    int64_t total;
+} contract_sized;
+
+static rondo_status contract_sized_make(const rondo__check_case *c, const rondo_kernel_request *request,
+                                        rondo__check_how how, rondo__check_run *run, contract_sized *sized) {
+    sized->total = 0;
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        sized->outputs[i] = request->outputs[i];
+        if (request->outputs[i].dtype != RONDO_DTYPE_UNDEFINED) sized->total += request->outputs[i].rank;
+    }
+    if (request->attribute_count > RONDO_OPERATOR_ATTRIBUTES_MAX + 1u)
+        return RONDO__FAIL(OUT_OF_RANGE, KERNEL, "%u attributes are too many", request->attribute_count);
+    sized->outputs[c->output_count] = (rondo_operand){.dtype = RONDO_DTYPE_I64, .rank = 1, .dims = &sized->total};
+    for (uint32_t i = 0; i < request->attribute_count; i++) sized->attributes[i] = request->attributes[i];
+    sized->attributes[request->attribute_count] =
+        (rondo_attribute){.name = RONDO__KERNEL_SIZES, .kind = RONDO_ATTRIBUTE_INT, .count = 1, .value = {.i = 1}};
+    sized->request = *request;
+    sized->request.outputs = sized->outputs;
+    sized->request.output_count++;
+    sized->request.attributes = sized->attributes;
+    sized->request.attribute_count++;
+    return contract_block_make(run->arena, (uint64_t)sized->total * sizeof(int64_t), how.poison, &run->sizes);
+}
+
+/* What was told must be within what was asked for; only so many elements are looked at. */
+static void contract_sized_read(const rondo__check_case *c, rondo__check_run *run) {
+    const unsigned char *at = run->sizes.data;
+    for (uint32_t i = 0; i < c->output_count && !run->reason; i++) {
+        const rondo_operand *output = &c->outputs[i];
+        int64_t dims[RONDO_RANK_MAX];
+        if (output->dtype == RONDO_DTYPE_UNDEFINED) continue;
+        for (int32_t d = 0; d < output->rank; d++, at += sizeof(int64_t)) {
+            memcpy(&dims[d], at, sizeof dims[d]);
+            if (dims[d] < 0 || dims[d] > output->dims[d]) {
+                run->outside = "a size that is beyond its bound";
+                return;
+            }
+        }
+        rondo_operand whole = *output;
+        uint64_t bytes = 0;
+        whole.dims = dims;
+        if (contract_bytes(&whole, &bytes)) run->outputs[i].bytes = (size_t)bytes;
+    }
 }
 
 rondo_status rondo__check_run_request(const rondo__check_case *c, const rondo_kernel_request *request,
                                       const rondo_catalogue *catalogue, rondo__check_how how, rondo__check_run *out_run,
                                       rondo_status *out_refusal) {
     const rondo_catalogue_table *table = catalogue->table;
-    uint64_t words[2u * RONDO__CHECK_OPERANDS + 2u] = {0};
+    uint64_t words[2u * RONDO__CHECK_OPERANDS + 3u] = {0};
     rondo__check_run *run = out_run;
     rondo_kernel kernel = {0};
+    contract_sized sized;
     *out_refusal = RONDO_OK;
+    if (c->prototype->flags & RONDO__OPS_SIZED) {
+        RONDO__TRY(contract_sized_make(c, request, how, run, &sized));
+        request = &sized.request;
+    }
     run->facts = (rondo_kernel_facts)RONDO_KERNEL_FACTS_INIT;
     rondo_status refusal = table->find(catalogue->self, request, &run->facts);
     if (refusal) {
@@ -201,6 +260,7 @@ rondo_status rondo__check_run_request(const rondo__check_case *c, const rondo_ke
     }
     table->release(catalogue->self, kernel);
     rondo_status status = contract_run_watch(c, how, run);
+    if (!status && run->sizes.memory) contract_sized_read(c, run);
     if (status) {
         rondo_status_release(run->words);
         run->words = RONDO_OK;
@@ -257,6 +317,8 @@ static bool contract_same(rondo_dtype dtype, const rondo__check_block *a, const 
 
 int32_t rondo__check_compare(const rondo__check_case *c, const rondo__check_run *a, const rondo__check_run *b,
                              bool exactly) {
+    if (a->sizes.bytes != b->sizes.bytes) return 0;
+    if (a->sizes.bytes && memcmp(a->sizes.data, b->sizes.data, a->sizes.bytes) != 0) return 0;
     for (uint32_t i = 0; i < c->output_count; i++)
         if (c->outputs[i].dtype != RONDO_DTYPE_UNDEFINED &&
             !contract_same(c->outputs[i].dtype, &a->outputs[i], &b->outputs[i], exactly))

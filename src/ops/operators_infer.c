@@ -31,7 +31,9 @@ rondo_status rondo__operator_complete(const rondo__operator_entry *entry, const 
                            rondo__ops_node_name(request), request->operator_name, count);
     count = 0;
     for (uint32_t i = 0; i < request->attribute_count; i++)
-        if (strcmp(request->attributes[i].name, RONDO__OPERATOR_OWN) != 0) attributes[count++] = request->attributes[i];
+        if (strcmp(request->attributes[i].name, RONDO__OPERATOR_OWN) != 0 &&
+            strcmp(request->attributes[i].name, RONDO__KERNEL_SIZES) != 0)
+            attributes[count++] = request->attributes[i];
     for (uint32_t i = 0; i < entry->given.attribute_count; i++) {
         const rondo_operator_attribute *known = &entry->given.attributes[i];
         if (known->presence != RONDO_OPERATOR_ATTRIBUTE_DEFAULT || operator_has(request, known->attribute.name))
@@ -63,13 +65,15 @@ static rondo_status operator_check_result(const rondo__operator_entry *entry, co
                                   "node '%s' (%s): its %s gives output '%s' no shape of rank 0 to %d", node,
                                   prototype->name, rondo_layer_name(layer), output->name, RONDO_RANK_MAX);
     for (int32_t i = 0; i < result->rank; i++)
-        if (result->dims[i] == -1)
+        if (result->dims[i] == -1 && !entry->implementation.bound)
             return rondo__status_make(
                 RONDO_CODE_UNSUPPORTED, layer, __FILE__, __LINE__,
-                "node '%s' (%s): the size of axis %d of output '%s' depends on data: plans of such "
-                "operators are not made",
+                "node '%s' (%s): the size of axis %d of output '%s' depends on data, and its implementation has no "
+                "bound for it",
                 node, prototype->name, i, output->name);
-    if (!rondo__checked_elements(result->rank, result->dims, &elements))
+    int64_t dims[RONDO_RANK_MAX];
+    for (int32_t i = 0; i < result->rank; i++) dims[i] = result->dims[i] == -1 ? 0 : result->dims[i];
+    if (!rondo__checked_elements(result->rank, dims, &elements))
         return rondo__status_make(RONDO_CODE_INVALID_ARGUMENT, layer, __FILE__, __LINE__,
                                   "node '%s' (%s): its %s gives output '%s' a shape that cannot be counted", node,
                                   prototype->name, rondo_layer_name(layer), output->name);
@@ -117,5 +121,39 @@ rondo_status rondo__operator_infer_told(const rondo__operator_entry *entry, cons
     if (status) return rondo__operator_refusal(status, entry, request, layer);
     for (uint32_t i = 0; i < request->output_count; i++)
         RONDO__TRY(operator_check_result(entry, request, i, layer, &results[i]));
+    return RONDO_OK;
+}
+
+static bool operator_is_bound(const rondo_operator_result *result, const rondo_operator_result *bound) {
+    int64_t elements;
+    bool fits = result->dtype == bound->dtype && result->rank == bound->rank;
+    for (int32_t i = 0; fits && i < result->rank; i++)
+        fits = result->dims[i] == -1 ? bound->dims[i] >= 0 : bound->dims[i] == result->dims[i];
+    return fits && rondo__checked_elements(bound->rank, bound->dims, &elements);
+}
+
+rondo_status rondo__operator_bound(const rondo__operator_entry *entry, const rondo_kernel_request *request,
+                                   rondo_operator_result *results) {
+    rondo_attribute attributes[RONDO__OPERATOR_REQUEST_ATTRIBUTES];
+    rondo_operator_result bounds[2u * RONDO_OPERATOR_OPERANDS_MAX];
+    rondo_kernel_request complete;
+    RONDO__TRY(rondo__operator_complete(entry, request, attributes, &complete));
+    memcpy(bounds, results, request->output_count * sizeof *bounds);
+    rondo_status status = entry->implementation.bound(&rondo__operator_api, entry->given.user, &complete, bounds);
+    if (status) {
+        status = rondo__operator_refusal(status, entry, request, RONDO_LAYER_IMPLEMENTATION);
+        return rondo__status_note(status, "its meta accepts them: there must be a bound for what it accepts");
+    }
+    for (uint32_t i = 0; i < request->output_count; i++) {
+        if (operator_is_bound(&results[i], &bounds[i])) continue;
+        char meta[256], own[256];
+        rondo__operator_text(results[i].dtype, results[i].rank, results[i].dims, meta, sizeof meta);
+        rondo__operator_text(bounds[i].dtype, bounds[i].rank, bounds[i].dims, own, sizeof own);
+        return RONDO__FAIL(INVALID_ARGUMENT, IMPLEMENTATION,
+                           "node '%s' (%s): its bound for output %u is %s, its meta says %s: only what is -1 there may "
+                           "differ, and must be a size",
+                           rondo__ops_node_name(request), entry->prototype.name, i, own, meta);
+    }
+    memcpy(results, bounds, request->output_count * sizeof *bounds);
     return RONDO_OK;
 }

@@ -20,6 +20,8 @@ typedef struct operator_kernel {
     const rondo__operator_entry *entry;
     rondo_kernel_request request; /* in the arena */
     const uint64_t *input_bytes, *output_bytes;
+    const uint32_t *open; /* of an operator with bound, for each output: bit d: data decides axis d */
+    uint32_t sized;       /* 1: the words have a place for sizes behind the outputs; such an operator */
     uint64_t workspace_bytes;
     void *state;
 } operator_kernel;
@@ -56,6 +58,16 @@ static const void *operator_input(const rondo_operator_context *context, uint32_
                 rondo__ops_node_name(&(context)->kernel->request), (context)->kernel->request.operator_name, \
                 __VA_ARGS__)
 
+/* Where data decides sizes, what was decided goes behind the outputs. */
+static void operator_tell_sizes(const rondo_operator_context *context, uint32_t index, const int64_t *dims) {
+    const rondo_kernel_request *request = &context->kernel->request;
+    if (!context->kernel->sized) return;
+    int64_t *sizes = operator_word(context, (uint64_t)request->input_count + request->output_count);
+    for (uint32_t i = 0; i < index; i++)
+        if (request->outputs[i].dtype != RONDO_DTYPE_UNDEFINED) sizes += request->outputs[i].rank;
+    for (int32_t d = 0; d < request->outputs[index].rank; d++) sizes[d] = dims[d];
+}
+
 static rondo_status operator_output(rondo_operator_context *context, uint32_t index, int32_t rank, const int64_t *dims,
                                     rondo_format format, rondo_dtype dtype, void **out_data) {
     if (!context || !out_data || (rank > 0 && !dims))
@@ -73,10 +85,16 @@ static rondo_status operator_output(rondo_operator_context *context, uint32_t in
     if (rank != output->rank)
         return OPERATOR_FAIL(context, "it allocates output %u with rank %d, what was inferred is rank %d", index,
                              (int)rank, (int)output->rank);
-    for (int32_t i = 0; i < rank; i++)
-        if (dims[i] != output->dims[i])
+    const uint32_t open = context->kernel->sized ? context->kernel->open[index] : 0;
+    for (int32_t i = 0; i < rank; i++) {
+        if (open >> i & 1u && (dims[i] < 0 || dims[i] > output->dims[i]))
+            return OPERATOR_FAIL(context, "it makes axis %d of output %u %lld long, its bound said at most %lld",
+                                 (int)i, index, (long long)dims[i], (long long)output->dims[i]);
+        if (dims[i] != output->dims[i] && !(open >> i & 1u))
             return OPERATOR_FAIL(context, "it allocates axis %d of output %u with %lld, what was inferred is %lld",
                                  (int)i, index, (long long)dims[i], (long long)output->dims[i]);
+    }
+    operator_tell_sizes(context, index, dims);
     context->made |= UINT64_C(1) << index;
     *out_data = operator_word(context, (uint64_t)request->input_count + index);
     return RONDO_OK;
@@ -96,6 +114,7 @@ static rondo_status operator_output_refers(rondo_operator_context *context, uint
     void *to = operator_word(context, (uint64_t)request->input_count + output);
     const void *from = operator_word(context, input);
     if (to != from && kernel->output_bytes[output]) memcpy(to, from, (size_t)kernel->output_bytes[output]);
+    operator_tell_sizes(context, output, request->outputs[output].dims);
     context->made |= UINT64_C(1) << output;
     return RONDO_OK;
 }
@@ -107,7 +126,9 @@ static rondo_status operator_workspace(rondo_operator_context *context, uint64_t
         return OPERATOR_FAIL(context, "it asks for a workspace of %llu bytes, its table said %llu",
                              (unsigned long long)bytes, (unsigned long long)context->kernel->workspace_bytes);
     const rondo_kernel_request *request = &context->kernel->request;
-    *out_data = bytes ? operator_word(context, (uint64_t)request->input_count + request->output_count) : NULL;
+    *out_data =
+        bytes ? operator_word(context, (uint64_t)request->input_count + request->output_count + context->kernel->sized)
+              : NULL;
     return RONDO_OK;
 }
 
@@ -229,7 +250,8 @@ static rondo_status operator_agrees(const rondo__operator_entry *entry, const ro
         const rondo_operand *want = &request->outputs[i];
         if (want->dtype == RONDO_DTYPE_UNDEFINED) continue;
         bool same = want->dtype == results[i].dtype && want->rank == results[i].rank;
-        for (int32_t d = 0; same && d < want->rank; d++) same = want->dims[d] == results[i].dims[d];
+        for (int32_t d = 0; same && d < want->rank; d++)
+            same = want->dims[d] == results[i].dims[d] || results[i].dims[d] == -1;
         if (same) continue;
         char meta[256], own[256];
         rondo__operator_text(want->dtype, want->rank, want->dims, meta, sizeof meta);
@@ -253,15 +275,31 @@ static rondo_status operator_workspace_bytes(const rondo__operator_entry *entry,
     return status ? rondo__operator_refusal(status, entry, request, RONDO_LAYER_IMPLEMENTATION) : RONDO_OK;
 }
 
-static rondo_status operator_find(void *self, const rondo_kernel_request *request, rondo_kernel_facts *out_facts) {
+/* The request as the operator knows it: what asks for sizes is no part of it. */
+static rondo_status operator_own_request(const rondo__operator_entry *entry, const rondo_kernel_request *request,
+                                         rondo_kernel_request *out_request) {
+    const bool asked = rondo__ops_attribute_find(request, RONDO__KERNEL_SIZES) != NULL;
+    *out_request = *request;
+    if (asked != (entry->implementation.bound != NULL) || (asked && request->output_count < 2u))
+        return RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s': operator '%s' %s", rondo__ops_node_name(request),
+                           entry->prototype.name,
+                           asked ? "has no sizes that depend on data" : "runs where somebody asks for its sizes");
+    if (asked) out_request->output_count--;
+    return RONDO_OK;
+}
+
+static rondo_status operator_find(void *self, const rondo_kernel_request *given, rondo_kernel_facts *out_facts) {
+    rondo_kernel_request own = *given;
+    const rondo_kernel_request *request = &own;
     const rondo__operator_entry *entry = rondo__operators_find(self, request->operator_name);
     if (!entry) return RONDO__FAIL(UNSUPPORTED, KERNEL, "no operator '%s' is registered", request->operator_name);
     if (!entry->implemented)
         return RONDO__FAIL(NOT_FOUND, IMPLEMENTATION,
                            "node '%s': operator '%s' is registered without an implementation",
                            rondo__ops_node_name(request), entry->prototype.name);
+    RONDO__TRY(operator_own_request(entry, given, &own));
     if (request->output_count > 2u * RONDO_OPERATOR_OPERANDS_MAX ||
-        (uint64_t)request->input_count + request->output_count >= RONDO_ARGUMENT_MAX)
+        (uint64_t)request->input_count + request->output_count >= RONDO_ARGUMENT_MAX - 1u)
         return RONDO__FAIL(UNSUPPORTED, KERNEL, "%u inputs and %u outputs are more than a call has",
                            request->input_count, request->output_count);
     RONDO__TRY(operator_agrees(entry, request));
@@ -350,6 +388,22 @@ static rondo_status operator_copy_attribute(rondo__arena *arena, const rondo_att
     }
 }
 
+/* Which axes data decides: those that the meta leaves open. */
+static rondo_status operator_open_axes(operator_kernel *kernel) {
+    const rondo__operator_entry *entry = kernel->entry;
+    rondo_operator_result results[2u * RONDO_OPERATOR_OPERANDS_MAX];
+    void *memory = NULL;
+    RONDO__TRY(rondo__operator_infer(entry, &kernel->request, entry->given.meta != NULL, results));
+    RONDO__TRY(rondo__arena_allocate_array(&kernel->arena, kernel->request.output_count, sizeof(uint32_t), &memory));
+    uint32_t *open = memory;
+    for (uint32_t i = 0; i < kernel->request.output_count; i++)
+        for (int32_t d = 0; d < results[i].rank; d++)
+            if (results[i].dims[d] == -1) open[i] |= 1u << d;
+    kernel->open = open;
+    kernel->sized = 1;
+    return RONDO_OK;
+}
+
 static rondo_status operator_copy_request(operator_kernel *kernel, const rondo_kernel_request *request) {
     rondo_attribute attributes[RONDO__OPERATOR_REQUEST_ATTRIBUTES];
     rondo_kernel_request complete;
@@ -369,7 +423,8 @@ static rondo_status operator_copy_request(operator_kernel *kernel, const rondo_k
     copy->attributes = memory;
     for (uint32_t i = 0; i < complete.attribute_count; i++)
         RONDO__TRY(operator_copy_attribute(arena, &attributes[i], (rondo_attribute *)memory + i));
-    return operator_workspace_bytes(kernel->entry, request, &kernel->workspace_bytes);
+    RONDO__TRY(operator_workspace_bytes(kernel->entry, request, &kernel->workspace_bytes));
+    return kernel->entry->implementation.bound ? operator_open_axes(kernel) : RONDO_OK;
 }
 
 static void operator_kernel_destroy(operator_kernel *kernel) {
@@ -390,8 +445,10 @@ static rondo_status operator_prepare(void *self, const rondo_kernel_request *req
     kernel->operators = operators;
     kernel->entry = rondo__operators_find(operators, request->operator_name);
     rondo__arena_init(&kernel->arena, &kernel->allocator, OPERATOR_KERNEL_ARENA_MAX);
-    rondo_status status = operator_copy_request(kernel, request);
-    if (!status) status = rondo__operator_state_make(kernel->entry, request, &kernel->state);
+    rondo_kernel_request own;
+    rondo_status status = operator_own_request(kernel->entry, request, &own);
+    if (!status) status = operator_copy_request(kernel, &own);
+    if (!status) status = rondo__operator_state_make(kernel->entry, &own, &kernel->state);
     if (status) {
         operator_kernel_destroy(kernel);
         return status;

@@ -2,7 +2,7 @@
 """Models that depend on data (tests/data/control) give ONNX Runtime's values, on every device that runs host functions."""
 import unittest
 
-from support import ROOT, rondo
+from support import BUILD, ROOT, rondo
 
 FOLDER = ROOT / "tests/data/control"
 
@@ -24,6 +24,17 @@ class Control(unittest.TestCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(f"({node})", done.stderr)
             self.assertIn("unsupported (meta)", done.stderr)
+
+    def test_an_operator_whose_size_depends_on_data(self):
+        library = BUILD / "bin/examples/operators_positives.so"
+        done = rondo("check-operator", library, "my.domain::Positives", "--rounds", "500")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the contracts agree", done.stdout)
+        for name in ("NonZero", "Unique", "Compress"):
+            self.assertEqual(rondo("check-operator", name, "--rounds", "500").returncode, 0, name)
+        done = rondo("check-operator", "NonMaxSuppression", "--rounds", "500", "--input", "boxes=float32[1,3,4]",
+                     "--input", "scores=float32[1,2,3]")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
