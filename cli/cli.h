@@ -117,6 +117,8 @@ typedef struct cli_model {
     uint32_t input_count, output_count;
     uint64_t load_ns, compile_ns, capture_ns, copy_ns;
     bool want_compiled;
+    bool regions;    /* what depends on data may be left to a session ... */
+    bool by_session; /* ... and it is: there is no plan */
     rondo_cache_report cache;                                        /* outcome 0: no cache was asked */
     void (*after_pass)(void *user, const rondo_pass_report *report); /* of the compiler; with `user` */
     void *user;
@@ -167,6 +169,10 @@ bool cli_value_agrees(const rondo_value *got, const rondo_value *want, double re
  * last one's outputs are the caller's. Where two runs did not give the same bits `differs` says how, else it is empty. */
 rondo_status cli_session_run(cli_model *model, rondo_value *const *inputs, rondo_value **outputs, uint32_t output_count,
                              uint64_t runs, char *differs, size_t capacity);
+/* The same on the model's host inputs; every output must be a tensor, and becomes outputs[i].host. */
+int cli_session_run_model(const cli_options *options, cli_model *model);
+/* Name, type and shape of an output that was made, of a plan or by a session. */
+rondo_status cli_model_output(const cli_model *model, uint32_t index, rondo_tensor_info *out_info);
 /* Whether compiling failed because something depends on data, which a session can do. */
 bool cli_session_can(rondo_status status);
 

@@ -376,6 +376,11 @@ int cli_model_compile(const cli_options *options, cli_model *model) {
         uint64_t start = cli_now_ns();
         rondo_status status = compile_or_take(options, model, &compile);
         model->compile_ns = cli_now_ns() - start;
+        model->by_session = model->regions && cli_session_can(status);
+        if (model->by_session) {
+            rondo_status_release(status);
+            status = NULL;
+        }
         code = cli_report(status);
     }
     free(dims);

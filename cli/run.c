@@ -12,6 +12,7 @@
 static const char run_help[] =
     "usage: rondo run FILE [inputs] [--output-dir DIR] [options]\n"
     "Loads an ONNX model or a frozen TensorFlow graph, compiles it for the inputs' sizes, captures one run and replays it.\n"
+    "A model in which something depends on data runs on a session, in parts.\n"
     "An offline file (rondo compile) is mapped and used where it lies; it takes the sizes and values it was made for.\n"
     "\n"
     "inputs\n"
@@ -51,7 +52,7 @@ static char *output_path(const char *folder, const char *name, const char *endin
 static int write_output(const cli_model *model, const char *folder, uint32_t index, char **out_temporary,
                         char **out_final) {
     rondo_tensor_info info;
-    rondo_status status = rondo_plan_output(model->plan, index, &info);
+    rondo_status status = cli_model_output(model, index, &info);
     if (status) return cli_report(status);
     *out_temporary = output_path(folder, info.name, ".npy.part");
     *out_final = output_path(folder, info.name, ".npy");
@@ -117,7 +118,7 @@ static int check_outputs(const cli_model *model, const char *folder) {
     int code = CLI_DONE;
     for (uint32_t i = 0; i < model->output_count; ++i) {
         rondo_tensor_info info;
-        rondo_status status = rondo_plan_output(model->plan, i, &info);
+        rondo_status status = cli_model_output(model, i, &info);
         if (status) return cli_report(status);
         char *path = output_path(folder, info.name, ".npy");
         rondo_tensor *want = NULL;
@@ -141,6 +142,27 @@ static void print_why(const cli_model *model, FILE *file) {
     }
 }
 
+/* Of a model that has no plan from end to end. */
+static void print_session(const cli_model *model, const cli_options *options) {
+    rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;
+    if (cli_report(rondo_ir_graph_get_info(model->ir, &info)) != CLI_DONE) return;
+    if (options->json) {
+        printf("{\"nodes\": %u, \"regions\": true, \"load_us\": %.1f}\n", info.nodes, (double)model->load_ns / 1e3);
+        return;
+    }
+    printf("%u nodes; what depends on data ran between plans, on a session\n", info.nodes);
+}
+
+static void print_outputs(const cli_model *model) {
+    for (uint32_t i = 0; i < model->output_count; ++i) {
+        rondo_tensor_info output;
+        if (cli_report(cli_model_output(model, i, &output)) != CLI_DONE) return;
+        char text[256];
+        cli_tensor_text(&output, text, sizeof text);
+        printf("%s %s\n", output.name, text);
+    }
+}
+
 static void print_summary(const cli_model *model, const cli_options *options) {
     rondo_plan_info info = RONDO_PLAN_INFO_INIT;
     if (cli_report(rondo_plan_get_info(model->plan, &info)) != CLI_DONE) return;
@@ -157,27 +179,27 @@ static void print_summary(const cli_model *model, const cli_options *options) {
            (unsigned long long)info.weight_bytes);
     if (options->why) print_why(model, stdout);
     if (options->why) cli_cache_print(model);
-    for (uint32_t i = 0; i < model->output_count; ++i) {
-        rondo_tensor_info output;
-        if (cli_report(rondo_plan_output(model->plan, i, &output)) != CLI_DONE) return;
-        char text[256];
-        cli_tensor_text(&output, text, sizeof text);
-        printf("%s %s\n", output.name, text);
-    }
+}
+
+static int run_plan(const cli_options *options, cli_model *model) {
+    int code = cli_model_prepare(model);
+    if (code == CLI_DONE && !options->eager) code = cli_model_capture(model);
+    for (uint64_t i = 0; i < options->repeat && code == CLI_DONE; ++i) code = cli_model_run(model, options->eager);
+    return code == CLI_DONE ? cli_model_fetch(model) : code;
 }
 
 static int run_model(const cli_options *options, cli_model *model) {
     int code = cli_model_open(options, model);
     if (code == CLI_DONE) code = cli_model_import(options, model);
     if (code == CLI_DONE) code = cli_model_inputs(options, model);
+    model->regions = true;
     if (code == CLI_DONE) code = cli_model_compile(options, model);
-    if (code == CLI_DONE) code = cli_model_prepare(model);
-    if (code == CLI_DONE && !options->eager) code = cli_model_capture(model);
-    for (uint64_t i = 0; i < options->repeat && code == CLI_DONE; ++i) code = cli_model_run(model, options->eager);
-    if (code == CLI_DONE) code = cli_model_fetch(model);
+    if (code == CLI_DONE) code = model->by_session ? cli_session_run_model(options, model) : run_plan(options, model);
     if (code == CLI_DONE && options->check_dir) code = check_outputs(model, options->check_dir);
     if (code == CLI_DONE && options->output_dir) code = write_outputs(model, options->output_dir);
-    if (code == CLI_DONE) print_summary(model, options);
+    if (code == CLI_DONE && model->by_session) print_session(model, options);
+    else if (code == CLI_DONE) print_summary(model, options);
+    if (code == CLI_DONE && !options->json) print_outputs(model);
     return code;
 }
 

@@ -55,3 +55,54 @@ rondo_status cli_session_run(cli_model *model, rondo_value *const *inputs, rondo
     rondo_session_release(session);
     return status;
 }
+
+rondo_status cli_model_output(const cli_model *model, uint32_t index, rondo_tensor_info *out_info) {
+    if (model->plan) return rondo_plan_output(model->plan, index, out_info);
+    rondo_status status = rondo_ir_graph_output(model->ir, index, out_info);
+    if (status) return status;
+    const rondo_tensor_view *view = rondo_tensor_get_view(model->outputs[index].host);
+    out_info->dtype = view->dtype;
+    out_info->rank = view->rank;
+    out_info->dims = view->shape;
+    return NULL;
+}
+
+static rondo_status take_output(cli_model *model, uint32_t index, const rondo_value *value, bool *out_tensor) {
+    rondo_tensor_view view;
+    cli_port *port = &model->outputs[index];
+    *out_tensor = rondo_value_tensor(value, &view);
+    if (!*out_tensor) return NULL;
+    rondo_status status = rondo_tensor_create(model->instance, view.dtype, view.rank, view.shape, &port->host);
+    if (status) return status;
+    port->bytes = rondo_tensor_bytes(port->host);
+    if (port->bytes) memcpy(rondo_tensor_get_view(port->host)->data, view.data, (size_t)port->bytes);
+    return NULL;
+}
+
+int cli_session_run_model(const cli_options *options, cli_model *model) {
+    rondo_ir_graph_info info = RONDO_IR_GRAPH_INFO_INIT;
+    rondo_status status = rondo_ir_graph_get_info(model->ir, &info);
+    if (status) return cli_report(status);
+    rondo_value **inputs = cli_allocate(model->input_count, sizeof *inputs);
+    rondo_value **outputs = cli_allocate(info.outputs, sizeof *outputs);
+    char differs[256];
+    int code = CLI_DONE;
+    for (uint32_t i = 0; i < model->input_count && !status; ++i)
+        status = rondo_value_from_tensor(model->instance, rondo_tensor_get_view(model->inputs[i].host), &inputs[i]);
+    if (!status)
+        status = cli_session_run(model, inputs, outputs, info.outputs, options->repeat, differs, sizeof differs);
+    code = cli_report(status);
+    model->outputs = cli_allocate(info.outputs, sizeof *model->outputs);
+    model->output_count = info.outputs;
+    for (uint32_t i = 0; i < info.outputs && code == CLI_DONE; ++i) {
+        bool tensor = true;
+        code = cli_report(take_output(model, i, outputs[i], &tensor));
+        if (!tensor)
+            code = cli_fail(CLI_UNSUPPORTED, "output %u is a sequence or an optional, which no file here can hold", i);
+    }
+    release_values(inputs, model->input_count);
+    release_values(outputs, info.outputs);
+    free(inputs);
+    free(outputs);
+    return code;
+}

@@ -2,7 +2,8 @@
 """Models that depend on data (tests/data/control) give ONNX Runtime's values, on every device that runs host functions."""
 import unittest
 
-from support import BUILD, ROOT, rondo
+import numpy as np
+from support import BUILD, ROOT, rondo, run_model
 
 FOLDER = ROOT / "tests/data/control"
 
@@ -24,6 +25,18 @@ class Control(unittest.TestCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(f"({node})", done.stderr)
             self.assertIn("unsupported (meta)", done.stderr)
+
+    def test_run_writes_what_data_made(self):
+        mask = np.array([True, False, True, True])
+        x = np.array([1, 9, -3, 0.5], np.float32)
+        got = run_model(FOLDER / "nonzero_chain/model.onnx", {"x": x, "mask": mask})
+        want = x[mask] ** 2
+        np.testing.assert_array_equal(got["y"], want[want > 2])
+        np.testing.assert_array_equal(got["count"], [1])
+        done = rondo("run", FOLDER / "sequence_of_parts/model.onnx", "--random", "1", "--dim", "n=4", "--dim", "k=2", "--set",
+                     "sizes=2")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("output 3 is a sequence", done.stderr)
 
     def test_an_operator_whose_size_depends_on_data(self):
         library = BUILD / "bin/examples/operators_positives.so"
