@@ -305,7 +305,7 @@ static rondo_status control_scan_trip(control_loop *loop, uint32_t scanned, int6
     rondo_value **slices = loop->body.inputs + loop->carried;
     rondo_status status = RONDO_OK;
     uint32_t cut = 0;
-    memcpy(loop->body.inputs, loop->values, loop->carried * sizeof(rondo_value *));
+    for (uint32_t i = 0; i < loop->carried; i++) loop->body.inputs[i] = loop->values[i];
     for (; cut < scanned && !status; cut++) {
         const rondo_value *value = s->inputs[loop->carried + cut];
         int64_t axis = 0, trips = -1;
