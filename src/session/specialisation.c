@@ -302,7 +302,8 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     rondo_status status = specialisation_compile(session, graph, inputs, tensors, NULL, cuts, &s->plan, &s->region);
     if (!status && (graph->internal || s->region)) status = specialisation_remember(session, graph, s, inputs);
-    if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan ? s->plan->name : graph->graph->name);
+    if (!status)
+        rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan ? s->plan->name : graph->graph->name);
     if (!status && s->plan)
         status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,
                                           &s->executable);
