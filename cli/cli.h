@@ -74,8 +74,8 @@ enum {
     CLI_OPT_LIST = 1u << 7,  /* --list --passes --timeout */
     CLI_OPT_CHECK = 1u << 8,
     CLI_OPT_SECONDS = 1u << 9,
-    CLI_OPT_COMPILE = 1u << 10, /* -o --target --report --list-passes */
-    CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O --lanes */
+    CLI_OPT_COMPILE = 1u << 10, /* -o --report --list-passes */
+    CLI_OPT_PASSES = 1u << 11,  /* --passes --disable-pass -O --lanes --target */
     CLI_OPT_DRAW = 1u << 12,    /* --seed --rounds --input --schema */
     CLI_OPT_CACHE = 1u << 13,   /* --cache, and RONDO_CACHE_DIR */
     CLI_OPT_PROFILE = 1u << 14  /* --repeat --trace */
@@ -105,7 +105,9 @@ typedef struct cli_port {
 
 typedef struct cli_model {
     rondo_instance *instance;
-    rondo_device *device;
+    rondo_device *device;     /* the first: inputs and outputs are there */
+    rondo_device *devices[8]; /* one a target of the plan */
+    uint32_t device_count;
     rondo_stream *stream;
     rondo_ir_graph *ir;
     rondo_ir_graph *compiled; /* only with want_compiled */

@@ -17,7 +17,7 @@ static const char dump_help[] =
     "  plan      steps, buffers with offsets, guards, the kernels picked and why\n"
     "  capture   the nodes that a capture of one run recorded\n"
     "  --after PASS  the graph as the last run of that pass left it, with its reasons on standard error (rondo passes)\n"
-    "-O LEVEL, --lanes N, --passes A,B and --disable-pass NAME as for rondo run.\n"
+    "-O LEVEL, --lanes N, --target T, --passes A,B and --disable-pass NAME as for rondo run.\n"
     "An offline file has the stages plan and capture. The formats graph and graph-binary write the whole model, to be run\n"
     "and read again as any model is.\n"
     "Inputs that are not given are taken as with --random 0; open sizes need --dim, and a value that decides a branch\n"

@@ -8,10 +8,28 @@
 
 #include "cli.h"
 
+/* "sim,sim:1,cpu": a device for each target. */
+static rondo_status open_devices(const cli_options *options, cli_model *model) {
+    const char *names = options->device ? options->device : "cpu";
+    rondo_status status = NULL;
+    while (!status) {
+        char name[64];
+        size_t length = strcspn(names, ",");
+        if (model->device_count == sizeof model->devices / sizeof *model->devices || length >= sizeof name) break;
+        memcpy(name, names, length);
+        name[length] = 0;
+        status = rondo_device_open(model->instance, name, options->settings, &model->devices[model->device_count]);
+        if (!status) model->device_count++;
+        if (!names[length]) break;
+        names += length + 1;
+    }
+    if (!status) model->device = model->devices[0];
+    return status;
+}
+
 int cli_model_open(const cli_options *options, cli_model *model) {
     rondo_status status = cli_instance(options, options->quiet ? RONDO_LOG_ERROR : RONDO_LOG_WARNING, &model->instance);
-    const char *name = options->device ? options->device : "cpu";
-    if (!status) status = rondo_device_open(model->instance, name, options->settings, &model->device);
+    if (!status) status = open_devices(options, model);
     if (status && options->settings && rondo_status_code(status) == RONDO_CODE_INVALID_ARGUMENT) {
         (void)cli_report(status);
         return CLI_USAGE; /* the settings are on the command line */
@@ -422,7 +440,8 @@ static rondo_status prepare_outputs(cli_model *model, uint32_t count) {
 int cli_model_prepare(cli_model *model) {
     rondo_plan_info info = RONDO_PLAN_INFO_INIT;
     rondo_status status = rondo_plan_get_info(model->plan, &info);
-    if (!status) status = rondo_executable_create(model->device, model->plan, &model->executable);
+    if (!status)
+        status = rondo_executable_create_on(model->devices, model->device_count, model->plan, &model->executable);
     if (!status) status = rondo_context_create(model->executable, &model->context);
     for (uint32_t i = 0; i < model->input_count && !status; ++i) {
         status = prepare_port(model, &model->inputs[i], rondo_tensor_bytes(model->inputs[i].host));
@@ -456,8 +475,9 @@ int cli_model_capture(cli_model *model) {
 }
 
 int cli_model_run(cli_model *model, bool eager) {
-    rondo_status status = eager ? rondo_context_run_eager(model->context, model->stream)
-                                : rondo_graph_replay(model->graph, model->stream);
+    rondo_status status = eager          ? rondo_context_run_eager(model->context, model->stream)
+                          : model->graph ? rondo_graph_replay(model->graph, model->stream)
+                                         : rondo_context_run(model->context, model->stream);
     if (!status) status = rondo_stream_synchronize(model->stream);
     return cli_report(status);
 }
@@ -493,7 +513,7 @@ void cli_model_close(cli_model *model) {
     rondo_ir_graph_release(model->compiled);
     rondo_ir_graph_release(model->ir);
     rondo_stream_release(model->stream);
-    rondo_device_release(model->device);
+    for (uint32_t i = 0; i < model->device_count; ++i) rondo_device_release(model->devices[i]);
     rondo_instance_release(model->instance);
     memset(model, 0, sizeof *model);
 }

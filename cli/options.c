@@ -103,6 +103,7 @@ static uint32_t needed_bit(int option) {
     case OPT_PASSES: return CLI_OPT_LIST | CLI_OPT_PASSES;
     case OPT_DISABLE:
     case OPT_LANES:
+    case OPT_TARGET:
     case OPT_LEVEL: return CLI_OPT_PASSES;
     case OPT_AFTER: return CLI_OPT_STAGE;
     case OPT_LIST:
@@ -110,7 +111,6 @@ static uint32_t needed_bit(int option) {
     case OPT_CHECK: return CLI_OPT_CHECK;
     case OPT_SECONDS: return CLI_OPT_SECONDS;
     case OPT_OUTPUT:
-    case OPT_TARGET:
     case OPT_LIST_PASSES:
     case OPT_REPORT: return CLI_OPT_COMPILE;
     case OPT_CACHE: return CLI_OPT_CACHE;

@@ -24,7 +24,9 @@ static const char run_help[] =
     "options\n"
     "  --output-dir DIR        writes each output as DIR/NAME.npy ('/' and ':' in a name become '_'), all or none\n"
     "  --check DIR             compares each output with DIR/NAME.npy: |got - want| <= 1e-5 + 1e-4 * max|want|\n"
-    "  --device NAME           cpu (default), sim, sim:1, ... (rondo devices)\n"
+    "  --device A[,B...]       cpu (default), sim, sim:1, ... (rondo devices); one for each target, in their order\n"
+    "  --target A,B[:OPS][;...]  kernel catalogues, best first (cpu,ref), and what they are meant for; several targets stand\n"
+    "                          with ';' between: a node runs on the first that has a kernel for it\n"
     "  --settings K=V,...      for the device's backend\n"
     "  --eager                 enqueue call by call instead of replaying a capture\n"
     "  --repeat N              run N times\n"
@@ -183,7 +185,8 @@ static void print_summary(const cli_model *model, const cli_options *options) {
 
 static int run_plan(const cli_options *options, cli_model *model) {
     int code = cli_model_prepare(model);
-    if (code == CLI_DONE && !options->eager) code = cli_model_capture(model);
+    /* No capture holds the copies between devices. */
+    if (code == CLI_DONE && !options->eager && model->device_count == 1) code = cli_model_capture(model);
     for (uint64_t i = 0; i < options->repeat && code == CLI_DONE; ++i) code = cli_model_run(model, options->eager);
     return code == CLI_DONE ? cli_model_fetch(model) : code;
 }

@@ -179,7 +179,10 @@ typedef struct rondo_compile_options {
     uint32_t flags; /* RONDO_COMPILE_* */
     const rondo_dim_binding *dims;
     const rondo_value_binding *values;
-    const char *catalogues;  /* "cpu,ref": where kernels are looked for, best first; null: that */
+    /* "cpu,ref": where kernels are looked for, best first; null: that. Several targets, each of which is a device when the
+     * plan runs: "npu;cpu,ref". "npu:Conv,MatMul;cpu,ref" gives the first nodes of those operators alone. A node goes to
+     * the first that has a kernel for it. */
+    const char *catalogues;
     const char *passes;      /* "fold,dead": these passes, once each in this order; null: what the level says */
     const char *without;     /* "duplicates,fuse-bias": passes to leave out; null: none */
     int32_t level;           /* RONDO_COMPILE_O0 ... */

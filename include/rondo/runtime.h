@@ -494,6 +494,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_plan_output(const rondo_plan *plan, 
 /* Plan x device: prepared kernels and packed weights. Immutable, thread-safe. Holds plan and device. */
 RONDO_API RONDO_MUST_USE rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan,
                                                               rondo_executable **out_executable);
+/* For a plan of several targets (rondo_compile_options.catalogues), a device for each in their order, which may be the same;
+ * holds them. Inputs and outputs are in the memory of the first. Values go from one to the other through host memory, and
+ * a run waits on the host where they do; no capture takes it (UNSUPPORTED). INVALID_ARGUMENT: another number of devices. */
+RONDO_API RONDO_MUST_USE rondo_status rondo_executable_create_on(rondo_device *const *devices, uint32_t device_count,
+                                                                 rondo_plan *plan, rondo_executable **out_executable);
 RONDO_API void rondo_executable_retain(rondo_executable *executable);
 RONDO_API void rondo_executable_release(rondo_executable *executable);
 

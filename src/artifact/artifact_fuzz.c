@@ -37,7 +37,9 @@ static void fuzz_use(const at_bytes *bytes) {
     if (!status == !plan) __builtin_trap();
     if (plan) {
         rondo_status_release(rondo_plan_dump(plan, RONDO_DUMP_JSON, fuzz_count, &written));
-        status = rondo_executable_create(fuzz_device(), plan, &executable);
+        rondo_device *devices[RONDO__PLAN_TARGETS_MAX];
+        for (uint32_t i = 0; i < RONDO__PLAN_TARGETS_MAX; i++) devices[i] = fuzz_device();
+        status = rondo_executable_create_on(devices, rondo__plan_target_count(plan), plan, &executable);
     }
     if (status && rondo_status_format(status, text, sizeof text) == 0) __builtin_trap();
     rondo_status_release(status);

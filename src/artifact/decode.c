@@ -318,6 +318,26 @@ static rondo_status decode_counts(decode_reader *r, rondo_plan *p) {
     return decode_end(r);
 }
 
+static rondo_status decode_targets(decode_reader *r, rondo_plan *p) {
+    uint32_t count = decode_u32(r), *segments;
+    if (count == 1) return decode_end(r);
+    if (count == 0 || count > RONDO__PLAN_TARGETS_MAX || p->segment_count > r->count - r->at)
+        (void)decode_bad(r, "its plan has no legal number of targets or segments");
+    if (r->bad) return decode_end(r);
+    RONDO__TRY(decode_array(r, count, sizeof *p->targets, &p->targets));
+    for (uint32_t i = 0; i < count && !r->bad; i++) {
+        p->targets[i].name = decode_text(r);
+        p->targets[i].arena_bytes = decode_word(r);
+        p->targets[i].arena_lower_bound = decode_word(r);
+    }
+    RONDO__TRY(decode_array(r, p->segment_count, sizeof *segments, &segments));
+    for (uint32_t i = 0; i < p->segment_count && !r->bad; i++) segments[i] = decode_u32(r);
+    for (uint32_t i = 0; i < p->buffer_count && !r->bad; i++) p->buffers[i].target = decode_u32(r);
+    p->segment_targets = segments;
+    p->target_count = count;
+    return decode_end(r);
+}
+
 rondo_status rondo__artifact_decode(rondo__artifact *file, rondo_plan *plan) {
     decode_reader reader = {.file = file,
                             .arena = &plan->arena,
@@ -340,6 +360,7 @@ rondo_status rondo__artifact_decode(rondo__artifact *file, rondo_plan *plan) {
     RONDO__TRY(decode_array(r, plan->remark_count, sizeof *remarks, &remarks));
     for (uint32_t i = 0; i < plan->remark_count && !r->bad; i++) remarks[i] = decode_text(r);
     plan->remarks = remarks;
+    if (!r->bad && file->minor >= RONDO__ARTIFACT_MINOR_TARGETS) RONDO__TRY(decode_targets(r, plan));
     if (r->at != r->count && file->minor <= RONDO__ARTIFACT_MINOR) (void)decode_bad(r, "its plan does not end");
     return decode_end(r);
 }

@@ -262,6 +262,21 @@ static rondo_status encode_buffer(encode_walk *w, const rondo__plan_buffer *b) {
     return encode_word(w, b->last_step);
 }
 
+/* Since minor version 1: their number, and where there are several the targets, whose each segment is, and each buffer. */
+static rondo_status encode_targets(encode_walk *w) {
+    const rondo_plan *p = w->plan;
+    RONDO__TRY(encode_word(w, rondo__plan_target_count(p)));
+    if (p->target_count <= 1) return RONDO_OK;
+    for (uint32_t i = 0; i < p->target_count; i++) {
+        RONDO__TRY(encode_text(w, p->targets[i].name));
+        RONDO__TRY(encode_word(w, p->targets[i].arena_bytes));
+        RONDO__TRY(encode_word(w, p->targets[i].arena_lower_bound));
+    }
+    for (uint32_t i = 0; i < p->segment_count; i++) RONDO__TRY(encode_word(w, p->segment_targets[i]));
+    for (uint32_t i = 0; i < p->buffer_count; i++) RONDO__TRY(encode_word(w, p->buffers[i].target));
+    return RONDO_OK;
+}
+
 static rondo_status encode_plan(encode_walk *w) {
     const rondo_plan *p = w->plan;
     const char *const texts[] = {RONDO_VERSION_STRING, p->name, p->target};
@@ -283,7 +298,7 @@ static rondo_status encode_plan(encode_walk *w) {
     }
     for (uint32_t i = 0; i < p->step_count; i++) RONDO__TRY(encode_step(w, i));
     for (uint32_t i = 0; i < p->remark_count; i++) RONDO__TRY(encode_text(w, p->remarks[i]));
-    return RONDO_OK;
+    return encode_targets(w);
 }
 
 rondo_status rondo__artifact_encode(rondo__artifact_image *image, const rondo_plan *plan,

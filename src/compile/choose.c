@@ -5,16 +5,64 @@
 
 #include "compile/pass.h"
 
-rondo_status rondo__compile_choose(rondo__compile_state *state, rondo__compile_request *request,
-                                   const rondo__ir_node_data *node, rondo__compile_choice *out_choice) {
+/* Whether the name stands in a list with commas. */
+static bool choose_lists(const char *list, const char *name) {
+    size_t length = strlen(name);
+    while (*list) {
+        size_t item = strcspn(list, ",");
+        if (item == length && strncmp(list, name, length) == 0) return true;
+        list += item + (list[item] == ',');
+    }
+    return false;
+}
+
+rondo_status rondo__compile_choose_on(rondo__compile_state *state, rondo__compile_request *request,
+                                      const rondo__ir_node_data *node, uint32_t target, bool anything,
+                                      rondo__compile_choice *out_choice) {
+    const rondo__target *on = &state->targets->at[target];
+    if (!anything && on->operators && !choose_lists(on->operators, node->operator_name)) {
+        return RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s', operator '%s': target '%s' is not meant for it", node->name,
+                           node->operator_name, on->text);
+    }
     RONDO__TRY(rondo__compile_request_make(request, state->graph, node));
     out_choice->facts = (rondo_kernel_facts)RONDO_KERNEL_FACTS_INIT;
-    RONDO__TRY(rondo__kernel_find(state->kernels, &request->request, &out_choice->catalogue, &out_choice->facts));
-    out_choice->preference = 0;
-    for (uint32_t i = 0; i < state->kernels->count; i++) {
-        if (state->kernels->catalogues[i].table == out_choice->catalogue.table) out_choice->preference = i;
+    RONDO__TRY(rondo__kernel_find(&on->kernels, &request->request, &out_choice->catalogue, &out_choice->facts));
+    out_choice->target = target;
+    out_choice->preference = target * RONDO__KERNEL_SET_MAX;
+    for (uint32_t i = 0; i < on->kernels.count; i++) {
+        if (on->kernels.catalogues[i].table == out_choice->catalogue.table) out_choice->preference += i;
     }
     return RONDO_OK;
+}
+
+/* What all targets said. */
+static rondo_status choose_refused(const rondo__compile_state *state, const rondo__ir_node_data *node,
+                                   rondo_status *reasons) {
+    rondo_status status = RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s', operator '%s': none of the %u targets has it",
+                                      node->name, node->operator_name, state->targets->count);
+    for (uint32_t t = 0; t < state->targets->count; t++) {
+        const char *text = state->targets->at[t].text;
+        status = rondo__status_note(status, "target %u '%s': %s", t, text, rondo_status_message(reasons[t]));
+        for (size_t i = 0; i < rondo_status_note_count(reasons[t]); i++) {
+            status = rondo__status_note(status, "target %u '%s': %s", t, text, rondo_status_note(reasons[t], i));
+        }
+    }
+    return status;
+}
+
+rondo_status rondo__compile_choose(rondo__compile_state *state, rondo__compile_request *request,
+                                   const rondo__ir_node_data *node, rondo__compile_choice *out_choice) {
+    rondo_status reasons[RONDO__PLAN_TARGETS_MAX], status = RONDO_OK;
+    uint32_t asked = 0;
+    if (state->targets->count == 1) return rondo__compile_choose_on(state, request, node, 0, false, out_choice);
+    for (; asked < state->targets->count; asked++) {
+        status = rondo__compile_choose_on(state, request, node, asked, false, out_choice);
+        if (rondo_status_code(status) != RONDO_CODE_UNSUPPORTED) break;
+        reasons[asked] = status;
+    }
+    if (asked == state->targets->count) status = choose_refused(state, node, reasons);
+    while (asked > 0) rondo_status_release(reasons[--asked]);
+    return status;
 }
 
 rondo_status rondo__compile_prefers(rondo__compile_state *state, rondo__compile_request *request,

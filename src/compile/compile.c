@@ -132,8 +132,15 @@ rondo_status rondo__compile(const rondo_allocator *allocator, const rondo__kerne
                             const rondo__kernel_set *folder, const char *target, const rondo_ir_graph *graph,
                             const rondo_compile_options *options, rondo_ir_graph **out_compiled,
                             rondo_plan **out_plan) {
-    rondo__compile_state state = {
-        .allocator = *allocator, .kernels = kernels, .folder = folder, .target = target, .source = graph};
+    rondo__targets targets = {.at = {{target, NULL, *kernels}}, .count = 1, .text = target};
+    return rondo__compile_for(allocator, &targets, folder, graph, options, out_compiled, out_plan);
+}
+
+rondo_status rondo__compile_for(const rondo_allocator *allocator, const rondo__targets *targets,
+                                const rondo__kernel_set *folder, const rondo_ir_graph *graph,
+                                const rondo_compile_options *options, rondo_ir_graph **out_compiled,
+                                rondo_plan **out_plan) {
+    rondo__compile_state state = {.allocator = *allocator, .targets = targets, .folder = folder, .source = graph};
     return compile_whole(&state, options, out_compiled, out_plan);
 }
 
@@ -141,10 +148,10 @@ rondo_status rondo__compile_regions(const rondo_allocator *allocator, const rond
                                     const rondo__kernel_set *folder, const char *target, const rondo_ir_graph *graph,
                                     const rondo_compile_options *options, const rondo__compile_input *inputs,
                                     rondo_plan **out_plan, rondo__compile_cut **out_cut) {
+    rondo__targets targets = {.at = {{target, NULL, *kernels}}, .count = 1, .text = target};
     rondo__compile_state state = {.allocator = *allocator,
-                                  .kernels = kernels,
+                                  .targets = &targets,
                                   .folder = folder,
-                                  .target = target,
                                   .source = graph,
                                   .inputs = inputs,
                                   .cuts = true};

@@ -10,6 +10,25 @@
 #include "kernel/kernel.h"
 #include "plan/plan.h"
 
+/* Where a node may run: a list of catalogues, best first, of which a device has the kernels. */
+typedef struct rondo__target {
+    const char *text;      /* "ref:Add,Neg" or "cpu,ref" */
+    const char *operators; /* "Add,Neg": it runs these alone; null: all that its catalogues take */
+    rondo__kernel_set kernels;
+} rondo__target;
+
+/* In order of preference. */
+typedef struct rondo__targets {
+    rondo__target at[RONDO__PLAN_TARGETS_MAX];
+    uint32_t count;
+    const char *text; /* of all */
+} rondo__targets;
+
+/* As rondo__compile below. With several targets each node goes to the first that has a kernel for it. */
+RONDO_MUST_USE rondo_status rondo__compile_for(const rondo_allocator *allocator, const rondo__targets *targets,
+                                               const rondo__kernel_set *folder, const rondo_ir_graph *graph,
+                                               const rondo_compile_options *options, rondo_ir_graph **out_compiled,
+                                               rondo_plan **out_plan);
 /* As rondo_compile. `kernels`: where the plan's kernels are looked for, best first. `folder`: host kernels that
  * evaluate what is constant ("ref"). `target` is written into the plan. options may be null. The results keep a
  * reference to `graph`, whose constants they share. */

@@ -185,12 +185,24 @@ static inline void *ct_take(compile_fixture *f, size_t bytes) {
     return memory;
 }
 
+/* Arenas of several targets lie one after the other. */
+static inline uint64_t ct_arena_base(const rondo_plan *plan, uint32_t target) {
+    uint64_t base = 0;
+    for (uint32_t t = 0; t < target; t++) base += rondo__plan_arena_of(plan, t);
+    return base;
+}
+
 static inline void ct_run_step(compile_fixture *f, const rondo__kernel_set *set, const rondo__plan_step *s,
                                uint8_t *const *places, uint8_t *arena) {
     rondo_operand inputs[RONDO_ARGUMENT_MAX], outputs[RONDO_ARGUMENT_MAX];
     rondo_kernel_request request;
     uint64_t words[RONDO_ARGUMENT_MAX] = {0};
     uint32_t w = 0;
+    if (rondo__plan_is_transfer(s)) {
+        const rondo__plan_operand *from = &s->inputs[0], *to = &s->outputs[0];
+        memcpy(places[to->buffer] + to->offset, places[from->buffer] + from->offset, (size_t)to->bytes);
+        return;
+    }
     rondo__plan_request(s, inputs, outputs, &request);
     f->catalogue = NULL;
     const rondo_catalogue *catalogue = rondo__kernel_set_named(set, s->catalogue);
@@ -204,7 +216,10 @@ static inline void ct_run_step(compile_fixture *f, const rondo__kernel_set *set,
         const rondo__plan_operand *o = &s->outputs[i];
         if (o->buffer != RONDO__PLAN_NONE) words[w] = (uint64_t)(uintptr_t)(places[o->buffer] + o->offset);
     }
-    if (s->scratch_bytes) words[w++] = (uint64_t)(uintptr_t)(arena + s->scratch_offset);
+    if (s->scratch_bytes) {
+        uint64_t base = ct_arena_base(f->plan, rondo__plan_target_of(f->plan, s));
+        words[w++] = (uint64_t)(uintptr_t)(arena + base + s->scratch_offset);
+    }
     if (s->packed_bytes) {
         void *packed = ct_take(f, (size_t)s->packed_bytes);
         T_OK(f->t, catalogue->table->pack(catalogue->self, &request, packed));
@@ -228,7 +243,7 @@ static inline uint8_t *ct_places(compile_fixture *f, void *const *inputs, void *
         switch (b->kind) {
         case RONDO__PLAN_INPUT: places[i] = inputs[b->slot]; break;
         case RONDO__PLAN_OUTPUT: places[i] = outputs[b->slot] = ct_take(f, (size_t)b->bytes); break;
-        case RONDO__PLAN_TEMPORARY: places[i] = arena + b->offset; break;
+        case RONDO__PLAN_TEMPORARY: places[i] = arena + ct_arena_base(p, b->target) + b->offset; break;
         default: places[i] = (uint8_t *)(uintptr_t)b->data; break;
         }
     }

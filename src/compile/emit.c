@@ -122,6 +122,7 @@ static rondo_status emit_value_buffer(rondo__emit *e, rondo_plan *plan, size_t i
     b->bytes = rondo__compile_bytes(e->graph, (rondo_ir_value)i);
     if (v->kind == RONDO__EMIT_TEMPORARY) {
         b->offset = v->arena;
+        b->target = v->target;
         b->first_step = v->first;
         b->last_step = v->last;
     } else if (v->kind == RONDO__EMIT_CONSTANT) {
@@ -183,8 +184,9 @@ static rondo_status emit_step(rondo__emit *e, rondo_plan *plan, const rondo__emi
     void *memory = NULL;
     RONDO__TRY(emit_string(plan, node->operator_name, &step->operator_name));
     RONDO__TRY(emit_string(plan, node->name, &step->node_name));
-    RONDO__TRY(emit_string(plan, from->choice.catalogue.table->name, &step->catalogue));
-    RONDO__TRY(emit_string(plan, from->choice.facts.variant, &step->variant));
+    bool transfer = rondo__emit_is_transfer(from);
+    RONDO__TRY(emit_string(plan, transfer ? "rondo" : from->choice.catalogue.table->name, &step->catalogue));
+    RONDO__TRY(emit_string(plan, transfer ? "copy between targets" : from->choice.facts.variant, &step->variant));
     size_t operands = (size_t)node->input_count + node->output_count;
     RONDO__TRY(rondo__arena_allocate_array(&plan->arena, operands, sizeof(rondo__plan_operand), &memory));
     rondo__plan_operand *inputs = memory, *outputs = inputs + node->input_count;
@@ -211,6 +213,7 @@ static rondo_status emit_step(rondo__emit *e, rondo_plan *plan, const rondo__emi
     step->scratch_bytes = from->choice.facts.scratch_bytes;
     step->scratch_offset = from->scratch_offset;
     step->record = RONDO__PLAN_NONE;
+    step->segment = from->segment;
     return RONDO_OK;
 }
 
@@ -247,6 +250,30 @@ static rondo_status emit_guards(rondo__emit *e, rondo_plan *plan) {
     return RONDO_OK;
 }
 
+static rondo_status emit_targets(const rondo__emit *e, rondo_plan *plan) {
+    const rondo__targets *targets = e->state->targets;
+    void *memory = NULL;
+    plan->segment_count = e->segment_count;
+    for (uint32_t t = 0; t < targets->count; t++) {
+        if (!rondo__checked_add_u64(plan->arena_bytes, e->arena_bytes[t], &plan->arena_bytes)) {
+            return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the temporaries take more bytes than can be counted");
+        }
+        plan->arena_lower_bound += e->arena_bound[t];
+    }
+    if (targets->count == 1) return RONDO_OK;
+    plan->target_count = targets->count;
+    RONDO__TRY(rondo__arena_copy(&plan->arena, e->segment_targets, e->segment_count * sizeof(uint32_t), &memory));
+    plan->segment_targets = memory;
+    RONDO__TRY(rondo__arena_allocate_array(&plan->arena, targets->count, sizeof(rondo__plan_target), &memory));
+    plan->targets = memory;
+    for (uint32_t t = 0; t < targets->count; t++) {
+        plan->targets[t].arena_bytes = e->arena_bytes[t];
+        plan->targets[t].arena_lower_bound = e->arena_bound[t];
+        RONDO__TRY(emit_string(plan, targets->at[t].text, &plan->targets[t].name));
+    }
+    return RONDO_OK;
+}
+
 static rondo_status emit_all(rondo__emit *e, rondo_plan *plan) {
     const rondo__compile_state *state = e->state;
     void *memory = NULL;
@@ -255,10 +282,8 @@ static rondo_status emit_all(rondo__emit *e, rondo_plan *plan) {
     plan->keeps_release = rondo_ir_graph_release;
     plan->nodes_in = e->graph->nodes_in_model;
     plan->lane_count = e->streams.lanes > 1 ? e->streams.lanes : 1u;
-    plan->segment_count = 1;
-    plan->arena_bytes = e->arena_bytes;
-    plan->arena_lower_bound = e->arena_bound;
-    RONDO__TRY(emit_string(plan, state->target, &plan->target));
+    RONDO__TRY(emit_string(plan, state->targets->text, &plan->target));
+    RONDO__TRY(emit_targets(e, plan));
     RONDO__TRY(emit_ports(e, plan, true));
     RONDO__TRY(emit_ports(e, plan, false));
     RONDO__TRY(emit_buffers(e, plan));
@@ -291,18 +316,28 @@ rondo_status rondo__emit_write(rondo__emit *e, rondo_plan **out_plan) {
     return RONDO_OK;
 }
 
+static rondo_status emit_plan(rondo__emit *e) {
+    RONDO__TRY(rondo__emit_partition(e));
+    RONDO__TRY(rondo__emit_storages(e));
+    RONDO__TRY(rondo__emit_steps(e));
+    RONDO__TRY(rondo__emit_streams(e));
+    RONDO__TRY(rondo__emit_memory(e));
+    return rondo__emit_write(e, &e->state->plan);
+}
+
+/* With several targets the plan is that of a graph with transfers, which the caller does not see. */
 rondo_status rondo__compile_emit(rondo__compile_state *state) {
+    rondo_ir_graph *graph = state->graph;
+    if (state->targets->count > 1) RONDO__TRY(rondo__ir_clone(graph, true, &state->graph));
     rondo__emit e = {.state = state, .graph = state->graph};
     rondo__buffer_init(&e.steps, &state->allocator, sizeof(rondo__emit_step), RONDO__IR_NODES_MAX);
     rondo__compile_request_init(&e.request, &state->allocator);
     rondo__streams_init(&e.streams, &state->allocator);
-    rondo_status status = rondo__emit_storages(&e);
-    if (!status) status = rondo__emit_steps(&e);
-    if (!status) status = rondo__emit_streams(&e);
-    if (!status) status = rondo__emit_memory(&e);
-    if (!status) status = rondo__emit_write(&e, &state->plan);
+    rondo_status status = emit_plan(&e);
     rondo__streams_deinit(&e.streams);
     rondo__compile_request_deinit(&e.request);
     rondo__buffer_deinit(&e.steps);
+    if (state->graph != graph) rondo_ir_graph_release(state->graph);
+    state->graph = graph;
     return status;
 }

@@ -13,7 +13,7 @@ typedef struct emit_memory {
     rondo__emit *e;
     rondo__layout_interval *intervals;
     uint32_t *number; /* of the interval of a root */
-    uint32_t lanes;
+    uint32_t lanes, target;
     uint32_t *ends, *begins;             /* of each root, a number a lane, as in plan_memory.h */
     uint32_t *chain_ends, *chain_begins; /* of each interval */
     uint32_t
@@ -72,9 +72,9 @@ static void emit_memory_in_place(const emit_memory *m, uint32_t s) {
 }
 
 /* A temporary that is used, and that is the head of its chain when `head`. */
-static bool emit_memory_counts(const rondo__emit *e, size_t value, bool head) {
+static bool emit_memory_counts(const rondo__emit *e, size_t value, uint32_t target, bool head) {
     const rondo__emit_value *v = &e->values[value];
-    return v->kind == RONDO__EMIT_TEMPORARY && v->root == value && v->first <= v->last &&
+    return v->kind == RONDO__EMIT_TEMPORARY && v->target == target && v->root == value && v->first <= v->last &&
            (!head || v->chain == value) && rondo__compile_bytes(e->graph, (rondo_ir_value)value) > 0;
 }
 
@@ -153,26 +153,31 @@ static void emit_memory_until(const emit_memory *m, size_t interval) {
     v->until = low - 1u;
 }
 
+static uint64_t emit_memory_scratch_of(const emit_memory *m, size_t s) {
+    const rondo__emit_step *step = rondo__emit_step_at(m->e, s);
+    return rondo__emit_target(m->e, step) == m->target ? step->choice.facts.scratch_bytes : 0;
+}
+
 /* intervals[number[head]] covers the lives of all in the chain. */
 static size_t emit_memory_intervals(emit_memory *m) {
     const rondo__emit *e = m->e;
     size_t count = 0;
     for (size_t i = 0; i < e->graph->values.count; i++) {
-        if (!emit_memory_counts(e, i, true)) continue;
+        if (!emit_memory_counts(e, i, m->target, true)) continue;
         m->number[i] = (uint32_t)count;
         m->intervals[count++] = (rondo__layout_interval){.bytes = rondo__compile_bytes(e->graph, (rondo_ir_value)i),
                                                          .first = e->values[i].first,
                                                          .last = e->values[i].last};
     }
     for (size_t i = 0; i < e->graph->values.count; i++) {
-        if (!emit_memory_counts(e, i, false)) continue;
+        if (!emit_memory_counts(e, i, m->target, false)) continue;
         uint32_t number = m->number[e->values[i].chain];
         rondo__layout_interval *chain = &m->intervals[number];
         if (e->values[i].last > chain->last) chain->last = e->values[i].last;
         if (m->lanes > 1) emit_memory_chain(m, number, (rondo_ir_value)i);
     }
     for (uint32_t s = 0; s < e->steps.count; s++) {
-        uint64_t bytes = rondo__emit_step_at(e, s)->choice.facts.scratch_bytes;
+        uint64_t bytes = emit_memory_scratch_of(m, s);
         if (bytes == 0) continue;
         if (m->lanes > 1) emit_memory_scratch(m, (uint32_t)count, s);
         m->intervals[count++] = (rondo__layout_interval){.bytes = bytes, .first = s, .last = s};
@@ -182,12 +187,15 @@ static size_t emit_memory_intervals(emit_memory *m) {
 }
 
 /* Everything at a place of its own. */
-static rondo_status emit_memory_apart(rondo__emit *e, rondo__layout_interval *intervals, size_t count) {
+static rondo_status emit_memory_apart(const emit_memory *m, size_t count) {
+    rondo__layout_interval *intervals = m->intervals;
+    uint64_t *end = &m->e->arena_bytes[m->target];
+    *end = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes = 0;
-        intervals[i].offset = e->arena_bytes;
+        intervals[i].offset = *end;
         if (!rondo__checked_align_u64(intervals[i].bytes, RONDO__LAYOUT_ALIGNMENT, &bytes) ||
-            !rondo__checked_add_u64(e->arena_bytes, bytes, &e->arena_bytes)) {
+            !rondo__checked_add_u64(*end, bytes, end)) {
             return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the temporaries take more bytes than can be counted");
         }
     }
@@ -234,31 +242,30 @@ static rondo_status emit_memory_remark(rondo__emit *e, const rondo__layout_resul
                                  won ? "the latter" : "the former");
 }
 
-rondo_status rondo__emit_memory(rondo__emit *e) {
-    rondo__compile_state *state = e->state;
-    emit_memory m = {.e = e, .lanes = e->streams.lanes > 1 ? e->streams.lanes : 1u};
-    bool reuse = !(state->options.flags & RONDO_COMPILE_NO_REUSE);
+static rondo_status emit_memory_target(emit_memory *m, bool reuse) {
+    rondo__emit *e = m->e;
     rondo__layout_result result;
+    size_t count = emit_memory_intervals(m);
+    RONDO__TRY(rondo__plan_memory(&e->state->allocator, m->intervals, count, m->lanes,
+                                  e->state->options.level == RONDO_COMPILE_O3, &result));
+    e->arena_bytes[m->target] = result.total;
+    e->arena_bound[m->target] = result.bound;
+    RONDO__TRY(reuse ? emit_memory_remark(e, &result) : emit_memory_apart(m, count));
+    for (size_t i = 0; i < e->graph->values.count; i++) {
+        if (!emit_memory_counts(e, i, m->target, false)) continue;
+        e->values[i].arena = m->intervals[m->number[e->values[i].chain]].offset;
+    }
+    for (size_t s = e->steps.count; s-- > 0;) {
+        if (emit_memory_scratch_of(m, s) > 0) rondo__emit_step_at(e, s)->scratch_offset = m->intervals[--count].offset;
+    }
+    return RONDO_OK;
+}
+
+rondo_status rondo__emit_memory(rondo__emit *e) {
+    emit_memory m = {.e = e, .lanes = e->streams.lanes > 1 ? e->streams.lanes : 1u};
+    bool reuse = !(e->state->options.flags & RONDO_COMPILE_NO_REUSE);
     RONDO__TRY(emit_memory_room(&m));
     for (size_t s = 0; reuse && s < e->steps.count; s++) emit_memory_in_place(&m, (uint32_t)s);
-    size_t count = emit_memory_intervals(&m);
-    RONDO__TRY(rondo__plan_memory(&state->allocator, m.intervals, count, m.lanes,
-                                  state->options.level == RONDO_COMPILE_O3, &result));
-    e->arena_bytes = result.total;
-    e->arena_bound = result.bound;
-    if (!reuse) {
-        e->arena_bytes = 0;
-        RONDO__TRY(emit_memory_apart(e, m.intervals, count));
-    } else {
-        RONDO__TRY(emit_memory_remark(e, &result));
-    }
-    for (size_t i = 0; i < e->graph->values.count; i++) {
-        if (emit_memory_counts(e, i, false)) e->values[i].arena = m.intervals[m.number[e->values[i].chain]].offset;
-    }
-    size_t scratch = count;
-    for (size_t s = e->steps.count; s-- > 0;) {
-        rondo__emit_step *step = rondo__emit_step_at(e, s);
-        if (step->choice.facts.scratch_bytes > 0) step->scratch_offset = m.intervals[--scratch].offset;
-    }
+    for (; m.target < e->state->targets->count; m.target++) RONDO__TRY(emit_memory_target(&m, reuse));
     return RONDO_OK;
 }

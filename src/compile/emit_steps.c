@@ -9,18 +9,20 @@ static rondo_status emit_steps_append(rondo__emit *e, rondo_ir_node from) {
     rondo__emit_step step = {.node = *rondo__ir_node_at(e->graph, from),
                              .copy_into = RONDO_IR_NONE,
                              .copy_output = RONDO__PLAN_NONE,
-                             .from = from};
+                             .from = from,
+                             .segment = e->node_segments ? e->node_segments[from] : 0};
     return rondo__buffer_append(&e->steps, &step, 1);
 }
 
 /* A copy reads one value and writes somewhere else what has the same sizes. */
 static rondo_status emit_steps_copy(rondo__emit *e, rondo_ir_value value, rondo_ir_value into, uint64_t offset,
-                                    uint32_t output) {
+                                    uint32_t output, uint32_t segment) {
     void *memory = NULL;
     RONDO__TRY(rondo__arena_allocate_array(&e->state->arena, 2, sizeof(rondo_ir_value), &memory));
     rondo_ir_value *operands = memory;
     operands[0] = operands[1] = value;
-    rondo__emit_step step = {.copy_into = into, .copy_offset = offset, .copy_output = output, .from = RONDO_IR_NONE};
+    rondo__emit_step step = {
+        .copy_into = into, .copy_offset = offset, .copy_output = output, .from = RONDO_IR_NONE, .segment = segment};
     step.node.operator_name = "Identity";
     step.node.name = rondo__ir_value_at(e->graph, value)->name;
     step.node.inputs = operands;
@@ -29,7 +31,9 @@ static rondo_status emit_steps_copy(rondo__emit *e, rondo_ir_value value, rondo_
     return rondo__buffer_append(&e->steps, &step, 1);
 }
 
-static rondo_status emit_steps_parts(rondo__emit *e, const rondo__ir_node_data *node) {
+static rondo_status emit_steps_parts(rondo__emit *e, rondo_ir_node n) {
+    const rondo__ir_node_data *node = rondo__ir_node_at(e->graph, n);
+    uint32_t segment = e->node_segments ? e->node_segments[n] : 0;
     uint64_t base = 0, at = 0, offset = 0;
     rondo_ir_value whole = rondo__emit_root(e, node->outputs[0], &base);
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -37,7 +41,7 @@ static rondo_status emit_steps_parts(rondo__emit *e, const rondo__ir_node_data *
         uint64_t bytes = rondo__compile_bytes(e->graph, node->inputs[i]);
         bool there = rondo__emit_root(e, node->inputs[i], &offset) == whole && offset == base + at;
         if (bytes > 0 && !there) {
-            RONDO__TRY(emit_steps_copy(e, node->inputs[i], whole, base + at, RONDO__PLAN_NONE));
+            RONDO__TRY(emit_steps_copy(e, node->inputs[i], whole, base + at, RONDO__PLAN_NONE, segment));
         }
         at += bytes;
     }
@@ -52,19 +56,22 @@ static bool emit_steps_is_empty(const rondo__emit *e, const rondo__ir_node_data 
 }
 
 static rondo_status emit_steps_list(rondo__emit *e) {
-    for (size_t n = 0; n < e->graph->nodes.count; n++) {
-        const rondo__ir_node_data *node = rondo__ir_node_at(e->graph, (rondo_ir_node)n);
+    for (size_t i = 0; i < e->graph->nodes.count; i++) {
+        rondo_ir_node n = e->node_order ? e->node_order[i] : (rondo_ir_node)i;
+        const rondo__ir_node_data *node = rondo__ir_node_at(e->graph, n);
         if (node->dead || e->nodes[n] == RONDO__EMIT_NODE_VIEW || emit_steps_is_empty(e, node)) continue;
         if (e->nodes[n] == RONDO__EMIT_NODE_PARTS) {
-            RONDO__TRY(emit_steps_parts(e, node));
+            RONDO__TRY(emit_steps_parts(e, n));
         } else {
-            RONDO__TRY(emit_steps_append(e, (rondo_ir_node)n));
+            RONDO__TRY(emit_steps_append(e, n));
         }
     }
     for (uint32_t i = 0; i < e->graph->outputs.count; i++) {
         rondo_ir_value value = e->output_copies[i];
         if (value == RONDO_IR_NONE || rondo__compile_bytes(e->graph, value) == 0) continue;
-        RONDO__TRY(emit_steps_copy(e, value, RONDO_IR_NONE, 0, i));
+        if (e->segment_targets && e->segment_targets[e->segment_count - 1u] != 0)
+            e->segment_count++; /* there is room */
+        RONDO__TRY(emit_steps_copy(e, value, RONDO_IR_NONE, 0, i, e->segment_count - 1u));
         RONDO__TRY(rondo__compile_remark(e->state, "output '%s' is copied: it %s",
                                          *RONDO__BUFFER_AT(&e->graph->output_names, const char *, i),
                                          "is an input, a constant, a piece of something or another output as well"));
@@ -80,12 +87,17 @@ static rondo_status emit_steps_choose(rondo__emit *e) {
     for (size_t s = 0; s < e->steps.count; s++) {
         rondo__emit_step *step = rondo__emit_step_at(e, s);
         rondo_status status = RONDO_OK;
+        if (rondo__emit_is_transfer(step)) continue;
         if ((uint64_t)step->node.input_count + step->node.output_count + 2u > RONDO_ARGUMENT_MAX) {
             status = RONDO__FAIL(UNSUPPORTED, KERNEL, "node '%s' (%s) has %u operands, a call takes %d",
                                  step->node.name, step->node.operator_name,
                                  step->node.input_count + step->node.output_count, RONDO_ARGUMENT_MAX - 2);
         } else {
-            status = rondo__compile_choose(e->state, &e->request, &step->node, &step->choice);
+            /* Copies run where they are needed, whatever that target is meant for. */
+            status = rondo__emit_is_copy(step)
+                         ? rondo__compile_choose_on(e->state, &e->request, &step->node, rondo__emit_target(e, step),
+                                                    true, &step->choice)
+                         : rondo__compile_choose(e->state, &e->request, &step->node, &step->choice);
         }
         if (!status) continue;
         if (rondo_status_code(status) != RONDO_CODE_UNSUPPORTED) {

@@ -47,6 +47,7 @@ static rondo_status emit_storage_start(rondo__emit *e) {
             v->kind = RONDO__EMIT_CONSTANT;
         } else if (data->producer != RONDO_IR_NONE) {
             v->kind = RONDO__EMIT_TEMPORARY;
+            if (e->segment_targets) v->target = e->segment_targets[e->node_segments[data->producer]];
         }
     }
     for (size_t i = 0; i < e->graph->inputs.count; i++) {

@@ -173,6 +173,11 @@ rondo_status rondo__emit_streams(rondo__emit *e) {
     void *memory = NULL;
     size_t writes = 0;
     if (asked == 1 || e->steps.count < 2) return RONDO_OK;
+    if (e->segment_targets) {
+        return asked
+                   ? rondo__compile_remark(e->state, "streams: 1 lane a target: plans of several targets have no more")
+                   : RONDO_OK;
+    }
     if (!asked && streams_on_host(e)) {
         return rondo__compile_remark(e->state, "streams: 1 lane: its kernels run on the host, as one list");
     }

@@ -26,9 +26,8 @@ typedef struct rondo__compile_binding {
 
 typedef struct rondo__compile_state {
     rondo_allocator allocator;
-    const rondo__kernel_set *kernels;
+    const rondo__targets *targets;
     const rondo__kernel_set *folder;
-    const char *target;
     const rondo_ir_graph *source;
     rondo_compile_options options;
     rondo_ir_graph *graph; /* under work */
@@ -137,12 +136,18 @@ typedef struct rondo__compile_view {
 bool rondo__compile_view_of(const rondo_ir_graph *graph, const rondo__ir_node_data *node, uint32_t output,
                             rondo__compile_view *out_view);
 
-/* Who makes a node's outputs: the first catalogue that accepts it, by its place in the order of preference. */
+/* Who makes a node's outputs: the first catalogue of the first target that accepts it, by its place in the order of
+ * preference. */
 typedef struct rondo__compile_choice {
     rondo_catalogue catalogue;
     rondo_kernel_facts facts;
     uint32_t preference;
+    uint32_t target;
 } rondo__compile_choice;
+/* The same among the catalogues of one target; with `anything` whatever operators it is meant for. */
+RONDO_MUST_USE rondo_status rondo__compile_choose_on(rondo__compile_state *state, rondo__compile_request *request,
+                                                     const rondo__ir_node_data *node, uint32_t target, bool anything,
+                                                     rondo__compile_choice *out_choice);
 RONDO_MUST_USE rondo_status rondo__compile_choose(rondo__compile_state *state, rondo__compile_request *request,
                                                   const rondo__ir_node_data *node, rondo__compile_choice *out_choice);
 /* Whether `after` has a kernel from a catalogue at least as good as that of `before`. */

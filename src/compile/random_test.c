@@ -222,8 +222,8 @@ static void add_pieces(pool *p) {
 }
 
 static void grow(pool *p) {
-    static void (*const add[])(pool *p) = {add_unary,  add_casts, add_binary, add_binary,
-                                           add_choice, add_turns, add_shapes, add_pieces};
+    static void (*const add[])(pool * p) = {add_unary,  add_casts, add_binary, add_binary,
+                                            add_choice, add_turns, add_shapes, add_pieces};
     uint32_t nodes = 1 + (uint32_t)roll(p, 24);
     for (uint32_t i = 0; i < nodes; i++) add[roll(p, 8)](p);
     uint32_t outputs = 1 + (uint32_t)roll(p, OUTPUTS);
@@ -249,8 +249,32 @@ static void same_bits(compile_fixture *f, void *const *want, void *const *got, c
     }
 }
 
+/* Each operator of the graph is one of the first target, of the second, or of both; the third has all. */
+static void draw_targets(const compile_fixture *f, rondo__targets *targets, char (*texts)[2048]) {
+    const rondo_ir_graph *g = f->graph;
+    *targets = (rondo__targets){.count = 3, .text = "random"};
+    for (uint32_t k = 0; k < 3; k++) {
+        targets->at[k] = (rondo__target){k == 0   ? "first"
+                                         : k == 1 ? "second"
+                                                  : "third",
+                                         k < 2 ? texts[k] : NULL, f->ref};
+    }
+    texts[0][0] = texts[1][0] = 0;
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const char *name = rondo__ir_node_at(g, (rondo_ir_node)n)->operator_name;
+        uint64_t sets = rondo_test_random(f->t) % 8; /* 0: of neither */
+        for (uint32_t k = 0; k < 2; k++) {
+            size_t used = strlen(texts[k]);
+            if (sets >> k & 1u) (void)snprintf(texts[k] + used, 2048 - used, "%s%s", used ? "," : "", name);
+        }
+    }
+}
+
 static void try_way(compile_fixture *f, const rondo_compile_options *options, void *const *inputs, void *const *want,
                     const char *way) {
+    static char texts[2][2048];
+    rondo__targets targets = {.at = {{"test", NULL, f->ref}}, .count = 1, .text = "test"};
+    if (strcmp(way, "targets") == 0) draw_targets(f, &targets, texts);
     void *got[OUTPUTS] = {0};
     rondo_plan *before = f->plan;
     rondo_ir_graph *compiled = f->compiled;
@@ -258,8 +282,8 @@ static void try_way(compile_fixture *f, const rondo_compile_options *options, vo
     f->compiled = NULL;
     rondo_plan_release(before);
     rondo_ir_graph_release(compiled);
-    T_OK(f->t, rondo__compile(rondo_test_allocator(f->t), &f->ref, &f->ref, "test", f->graph, options, &f->compiled,
-                              &f->plan));
+    T_OK(f->t,
+         rondo__compile_for(rondo_test_allocator(f->t), &targets, &f->ref, f->graph, options, &f->compiled, &f->plan));
     uint32_t kept = f->memory_count;
     if (f->plan->lane_count > 1) ct_run_lanes(f, &f->ref, inputs, got);
     else ct_run(f, &f->ref, inputs, got);
@@ -293,6 +317,11 @@ static void every_way(compile_fixture *f, void *const *inputs, void *const *want
         options.lanes = lanes;
         options.level = lanes == 8 ? RONDO_COMPILE_O0 : lanes == 16 ? RONDO_COMPILE_O1 : RONDO_COMPILE_O2;
         try_way(f, &options, inputs, want, "lanes");
+    }
+    for (int32_t level = RONDO_COMPILE_O0; level <= RONDO_COMPILE_O3; level++) {
+        rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;
+        options.level = level;
+        try_way(f, &options, inputs, want, "targets");
     }
     /* All in the other order, twice. */
     rondo_compile_options options = RONDO_COMPILE_OPTIONS_INIT;

@@ -14,25 +14,19 @@
 
 /* ------------------------------------------------------------------------------------------------------ building */
 
-typedef struct context_step {
-    rondo_argument arguments[RONDO_ARGUMENT_MAX];
-    uint32_t ports[RONDO_ARGUMENT_MAX]; /* RONDO__PLAN_NONE: the address is final */
-    uint32_t count;
-} context_step;
-
-static void context_value(context_step *step, uint64_t word) {
+static void context_value(rondo__exec_call *step, uint64_t word) {
     step->arguments[step->count] = (rondo_argument){word, 0, RONDO_ACCESS_VALUE, 0};
     step->ports[step->count++] = RONDO__PLAN_NONE;
 }
 
-static void context_memory(context_step *step, uint64_t address, uint64_t bytes, uint32_t access, uint32_t port) {
+static void context_memory(rondo__exec_call *step, uint64_t address, uint64_t bytes, uint32_t access, uint32_t port) {
     step->arguments[step->count] = (rondo_argument){address, bytes, access, 0};
     step->ports[step->count++] = port;
 }
 
 /* The word of an argument that follows a port is its distance from the port. */
-static rondo_status context_operand(const rondo_context *context, const rondo__plan_operand *operand, uint32_t access,
-                                    context_step *step) {
+rondo_status rondo__context_operand(const rondo_context *context, uint32_t target, const rondo__plan_operand *operand,
+                                    uint32_t access, rondo__exec_call *step) {
     const rondo_plan *plan = context->executable->plan;
     if (operand->buffer == RONDO__PLAN_NONE) {
         context_value(step, 0);
@@ -49,11 +43,11 @@ static rondo_status context_operand(const rondo_context *context, const rondo__p
         context_memory(step, operand->offset, operand->bytes, access, plan->input_count + buffer->slot);
         break;
     case RONDO__PLAN_TEMPORARY:
-        context_memory(step, context->arena_base + buffer->offset + operand->offset, operand->bytes, access,
+        context_memory(step, context->arenas[target].base + buffer->offset + operand->offset, operand->bytes, access,
                        RONDO__PLAN_NONE);
         break;
     default: {
-        uint64_t address = context->executable->constants[operand->buffer];
+        uint64_t address = context->executable->targets[target].constants[operand->buffer];
         if (!address)
             return RONDO__FAIL(INTERNAL, LOADING, "constant '%s' has no data and is not absorbed", buffer->name);
         context_memory(step, address + operand->offset, operand->bytes, access, RONDO__PLAN_NONE);
@@ -63,17 +57,18 @@ static rondo_status context_operand(const rondo_context *context, const rondo__p
 }
 
 /* The words in the order that plugin.h states: inputs, outputs, scratch, packed. */
-static rondo_status context_make_step(const rondo_context *context, uint32_t index, context_step *step) {
+static rondo_status context_make_step(const rondo_context *context, uint32_t index, rondo__exec_call *step) {
     const rondo__plan_step *s = &context->executable->plan->steps[index];
+    const uint32_t target = rondo__plan_target_of(context->executable->plan, s);
     step->count = 0;
     for (uint32_t i = 0; i < s->input_count; i++) {
         if (i < 64u && ((s->absorbed_inputs >> i) & 1u)) context_value(step, 0);
-        else RONDO__TRY(context_operand(context, &s->inputs[i], RONDO_ACCESS_READ, step));
+        else RONDO__TRY(rondo__context_operand(context, target, &s->inputs[i], RONDO_ACCESS_READ, step));
     }
     for (uint32_t i = 0; i < s->output_count; i++)
-        RONDO__TRY(context_operand(context, &s->outputs[i], RONDO_ACCESS_WRITE, step));
+        RONDO__TRY(rondo__context_operand(context, target, &s->outputs[i], RONDO_ACCESS_WRITE, step));
     if (s->scratch_bytes)
-        context_memory(step, context->arena_base + s->scratch_offset, s->scratch_bytes, RONDO_ACCESS_BOTH,
+        context_memory(step, context->arenas[target].base + s->scratch_offset, s->scratch_bytes, RONDO_ACCESS_BOTH,
                        RONDO__PLAN_NONE);
     if (s->packed_bytes)
         context_memory(step, context->executable->steps[index].packed, s->packed_bytes, RONDO_ACCESS_READ,
@@ -81,10 +76,10 @@ static rondo_status context_make_step(const rondo_context *context, uint32_t ind
     return RONDO_OK;
 }
 
-static rondo_status context_add_step(rondo_context *context, uint32_t index, size_t *used) {
+rondo_status rondo__context_add_step(rondo_context *context, rondo__call_list *list, uint32_t index, size_t *used) {
     const rondo__plan_step *s = &context->executable->plan->steps[index];
     rondo_call *call = &context->calls[index];
-    context_step step;
+    rondo__exec_call step;
     RONDO__TRY(context_make_step(context, index, &step));
     *call = (rondo_call)RONDO_CALL_INIT;
     call->kernel = context->executable->steps[index].kernel;
@@ -92,15 +87,25 @@ static rondo_status context_add_step(rondo_context *context, uint32_t index, siz
     call->arguments = &context->arguments[*used];
     call->name = s->node_name && *s->node_name ? s->node_name : s->operator_name;
     if (step.count) memcpy(&context->arguments[*used], step.arguments, step.count * sizeof(rondo_argument));
-    RONDO__TRY(rondo__call_list_append_call(context->list, call));
+    RONDO__TRY(rondo__call_list_append_call(list, call));
     for (uint32_t i = 0; i < step.count; i++) {
         if (step.ports[i] == RONDO__PLAN_NONE) continue;
         rondo__exec_mention mention = {(uint32_t)(*used + i), step.ports[i], step.arguments[i].word};
         RONDO__TRY(rondo__buffer_append(&context->mentions, &mention, 1));
-        RONDO__TRY(rondo__call_list_argument_slot(context->list, i, step.ports[i], mention.addend));
+        RONDO__TRY(rondo__call_list_argument_slot(list, i, step.ports[i], mention.addend));
         context->ports[step.ports[i]].required = true;
     }
     *used += step.count;
+    return RONDO_OK;
+}
+
+rondo_status rondo__context_add_slots(rondo_context *context, rondo__call_list *list) {
+    const rondo_plan *plan = context->executable->plan;
+    for (uint32_t i = 0; i < context->port_count; i++) {
+        uint64_t bytes = i < plan->input_count ? plan->inputs[i].bytes : plan->outputs[i - plan->input_count].bytes;
+        uint32_t slot;
+        RONDO__TRY(rondo__call_list_add_slot(list, 0, bytes ? bytes : 1u, &slot));
+    }
     return RONDO_OK;
 }
 
@@ -113,23 +118,23 @@ static rondo_status context_add_ports(rondo_context *context) {
     context->ports = memory;
     for (uint32_t i = 0; i < context->port_count; i++) {
         const rondo__plan_port *port = i < plan->input_count ? &plan->inputs[i] : &plan->outputs[i - plan->input_count];
-        uint32_t slot, bytes = rondo_dtype_bits(port->dtype) / 8u;
+        uint32_t bytes = rondo_dtype_bits(port->dtype) / 8u;
         context->ports[i].alignment = bytes > 8u ? 8u : bytes ? bytes : 1u; /* complex numbers are pairs */
-        RONDO__TRY(rondo__call_list_add_slot(context->list, 0, port->bytes ? port->bytes : 1u, &slot));
     }
-    return RONDO_OK;
+    return rondo__context_add_slots(context, context->list);
 }
 
-static rondo_status context_take_arena(rondo_context *context) {
+static rondo_status context_take_arena(rondo_context *context, uint32_t target) {
     const rondo_plan *plan = context->executable->plan;
-    uint64_t whole;
-    if (!plan->arena_bytes) return RONDO_OK;
-    if (!rondo__checked_add_u64(plan->arena_bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole))
+    rondo__exec_arena *arena = &context->arenas[target];
+    uint64_t whole, bytes = rondo__plan_arena_of(plan, target);
+    if (!bytes) return RONDO_OK;
+    if (!rondo__checked_add_u64(bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole))
         return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the arena of plan '%s' is larger than any memory", plan->name);
-    RONDO__TRY_NOTE(rondo__exec_allocate(&context->executable->memory, whole, &context->arena),
+    RONDO__TRY_NOTE(rondo__exec_allocate(&context->executable->targets[target].memory, whole, &arena->allocation),
                     "for the arena of plan '%s'", plan->name);
-    context->arena_bytes = whole;
-    context->arena_base = (context->arena + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
+    arena->bytes = whole;
+    arena->base = (arena->allocation + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
     return RONDO_OK;
 }
 
@@ -188,7 +193,7 @@ static rondo_status context_add_lane_steps(rondo_context *context, context_order
         const rondo__plan_step *step = &plan->steps[i];
         if (o->order) RONDO__TRY(context_order_before(o, step, i));
         rondo__call_list_lane(context->list, step->lane);
-        RONDO__TRY(context_add_step(context, i, &used));
+        RONDO__TRY(rondo__context_add_step(context, context->list, i, &used));
         o->last[step->lane] = i + 1u;
         if (o->order && step->record != RONDO__PLAN_NONE)
             RONDO__TRY(rondo__order_point(o->order, step->lane, i + 1u, &o->points[step->record]));
@@ -208,7 +213,7 @@ static rondo_status context_build(rondo_context *context) {
     const rondo_plan *plan = context->executable->plan;
     void *memory;
     RONDO__TRY(rondo__ticket_prepare(&context->ticket));
-    RONDO__TRY(context_take_arena(context));
+    for (uint32_t t = 0; t < context->executable->target_count; t++) RONDO__TRY(context_take_arena(context, t));
     RONDO__TRY(rondo__call_list_create(context->device, NULL, &context->list));
     RONDO__TRY(context_add_ports(context));
     RONDO__TRY(rondo__allocate_array(&context->allocator, plan->step_count, sizeof(rondo_call), &memory));
@@ -218,7 +223,7 @@ static rondo_status context_build(rondo_context *context) {
         return RONDO__FAIL(OUT_OF_RANGE, LOADING, "plan '%s' has too many arguments", plan->name);
     RONDO__TRY(rondo__allocate_array(&context->allocator, context->argument_count, sizeof(rondo_argument), &memory));
     context->arguments = memory;
-    RONDO__TRY(context_add_steps(context));
+    RONDO__TRY(plan->target_count > 1 ? rondo__parts_create(context) : context_add_steps(context));
     for (uint32_t i = 0; i < context->port_count; i++) context->unbound += context->ports[i].required;
     RONDO__TRY(rondo__call_list_seal(context->list));
     if (plan->lane_count == 1) return RONDO_OK;
@@ -274,13 +279,15 @@ void rondo_context_release(rondo_context *context) {
     rondo_allocator allocator = context->allocator;
     rondo_executable *executable = context->executable;
     rondo__ticket_deinit(&context->ticket);
+    rondo__parts_destroy(context);
     rondo__lanes_destroy(context->lanes);
     rondo__call_list_destroy(context->list);
     rondo__buffer_deinit(&context->mentions);
     rondo__free(&allocator, context->arguments, context->argument_count * sizeof(rondo_argument));
     rondo__free(&allocator, context->calls, executable->plan->step_count * sizeof(rondo_call));
     rondo__free(&allocator, context->ports, context->port_count * sizeof(rondo__exec_port));
-    rondo__exec_free(&executable->memory, context->arena, context->arena_bytes);
+    for (uint32_t t = 0; t < executable->target_count; t++)
+        rondo__exec_free(&executable->targets[t].memory, context->arenas[t].allocation, context->arenas[t].bytes);
     rondo__free(&allocator, context, sizeof *context);
     rondo_executable_release(executable);
 }
@@ -317,6 +324,7 @@ static rondo_status context_bind(rondo_context *context, uint32_t port, uint64_t
     p->placed = false;
     context->moved = context->unplaced = true;
     rondo__call_list_bind(context->list, port, address);
+    if (context->parts) rondo__parts_bind(context, port, address);
     return RONDO_OK;
 }
 
@@ -384,13 +392,21 @@ static rondo_status context_ready(rondo_context *context, const rondo_stream *st
     return RONDO_OK;
 }
 
-static rondo_status context_run_call(rondo_context *context, rondo_stream *stream, uint32_t index,
+static rondo_status context_run_call(const rondo_context *context, rondo_stream *stream, uint32_t step,
                                      const rondo__exec_observer *observer) {
-    const rondo_call *call = &context->calls[index];
+    const rondo_call *call = &context->calls[step];
     if (!observer) return rondo_stream_launch(stream, call);
-    RONDO__TRY(observer->before(observer->self, index, call, &call));
+    RONDO__TRY(observer->before(observer->self, step, call, &call));
     RONDO__TRY(rondo_stream_launch(stream, call));
-    return observer->after(observer->self, index, stream);
+    return observer->after(observer->self, step, stream);
+}
+
+/* observer null: nobody looks. */
+rondo_status rondo__context_launch(const rondo_context *context, rondo_stream *stream, uint32_t step,
+                                   const rondo__exec_observer *observer) {
+    RONDO__TRY_NOTE(context_run_call(context, stream, step, observer), "step %u '%s' of plan '%s'", (unsigned)step,
+                    context->calls[step].name, context->executable->plan->name);
+    return RONDO_OK;
 }
 
 /* The records and waits between lanes that come before step `before`. A capture of the stream takes them for its own, and
@@ -411,21 +427,24 @@ static rondo_status context_order_steps(const rondo_context *context, rondo_stre
     return RONDO_OK;
 }
 
-static rondo_status context_launch(rondo_context *context, rondo_stream *stream, uint32_t step,
-                                   const rondo__exec_observer *observer) {
-    RONDO__TRY_NOTE(context_run_call(context, stream, step, observer), "step %u '%s' of plan '%s'", (unsigned)step,
-                    context->calls[step].name, context->executable->plan->name);
-    return RONDO_OK;
-}
-
-static rondo_status context_launch_lanes(rondo_context *context, rondo_stream *stream) {
+static rondo_status context_launch_lanes(const rondo_context *context, rondo_stream *stream) {
     const rondo_plan *plan = context->executable->plan;
     size_t next = 0;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         RONDO__TRY(context_order_steps(context, stream, i, &next));
-        RONDO__TRY(context_launch(context, rondo__lanes_stream(context->lanes, plan->steps[i].lane, stream), i, NULL));
+        RONDO__TRY(
+            rondo__context_launch(context, rondo__lanes_stream(context->lanes, plan->steps[i].lane, stream), i, NULL));
     }
     return context_order_steps(context, stream, plan->step_count, &next);
+}
+
+/* A capture would not see what the host waits for. */
+static rondo_status context_refuse_capture(const rondo_context *context, rondo_stream *stream) {
+    return rondo__stream_refuse(
+        stream, RONDO__FAIL(UNSUPPORTED, CAPTURE,
+                            "plan '%s' runs on %u devices with copies through the host between them, which a capture "
+                            "cannot hold: run it outside of one",
+                            context->executable->plan->name, (unsigned)context->executable->target_count));
 }
 
 static rondo_status context_run_calls(rondo_context *context, rondo_stream *stream,
@@ -438,9 +457,10 @@ static rondo_status context_run_calls(rondo_context *context, rondo_stream *stre
         }
         context->moved = false;
     }
+    if (context->parts) return rondo__parts_run(context, stream, true, observer);
     /* Who watches each step has them one after the other: the order of the steps is one that the lanes allow. */
     if (!context->lanes || observer) {
-        for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(context_launch(context, stream, i, observer));
+        for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(rondo__context_launch(context, stream, i, observer));
         return RONDO_OK;
     }
     bool captured = rondo__stream_recorder(stream) != NULL;
@@ -455,7 +475,8 @@ rondo_status rondo__context_run_observed(rondo_context *context, rondo_stream *s
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run_eager needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
         RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
-    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream, NULL); /* recorded: nothing flies */
+    if (rondo__stream_recorder(stream)) /* recorded: nothing flies */
+        return context->parts ? context_refuse_capture(context, stream) : context_run_calls(context, stream, NULL);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
     rondo_status status = context_run_calls(context, stream, observer);
     return rondo__status_first(status, rondo__ticket_after(&context->ticket, stream));
@@ -469,9 +490,11 @@ rondo_status rondo_context_run(rondo_context *context, rondo_stream *stream) {
     if (!context || !stream) return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "run needs a context and a stream");
     if (context->unbound || context->unplaced || stream->device != context->device)
         RONDO__TRY(rondo__stream_refuse(stream, context_ready(context, stream)));
-    if (rondo__stream_recorder(stream)) return context_run_calls(context, stream, NULL);
+    if (rondo__stream_recorder(stream))
+        return context->parts ? context_refuse_capture(context, stream) : context_run_calls(context, stream, NULL);
     RONDO__TRY(rondo__ticket_before(&context->ticket, stream));
-    rondo_status status = rondo__call_list_run_lanes(context->list, stream, context->lanes);
+    rondo_status status = context->parts ? rondo__parts_run(context, stream, false, NULL)
+                                         : rondo__call_list_run_lanes(context->list, stream, context->lanes);
     if (context->ticket.immediate) return status;
     return rondo__status_first(status,
                                rondo__ticket_after(&context->ticket, stream)); /* part of it may be on its way */

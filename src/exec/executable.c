@@ -26,8 +26,12 @@ static bool exec_stays(const rondo_device *device, const rondo__plan_buffer *buf
     return exec_is_addressable(device) && (uintptr_t)buffer->data % EXEC_IN_PLACE_ALIGNMENT == 0;
 }
 
+static const rondo_device *exec_device(const rondo_executable *executable, const rondo__plan_step *step) {
+    return executable->targets[rondo__plan_target_of(executable->plan, step)].device;
+}
+
 static const rondo_catalogue *exec_catalogue(const rondo_executable *executable, const rondo__plan_step *step) {
-    return rondo__kernel_set_named(&executable->device->kernels, step->catalogue);
+    return rondo__kernel_set_named(&exec_device(executable, step)->kernels, step->catalogue);
 }
 
 /* The block that came with the plan, where it was packed for the kernels that run here; else null. */
@@ -43,7 +47,7 @@ static bool exec_shares(const rondo_executable *executable, uint64_t bytes) {
 
 /* Whether a step's packed block is used where the plan has it. */
 static bool exec_packed_stays(const rondo_executable *executable, const rondo__plan_step *step) {
-    return exec_is_addressable(executable->device) && exec_packed(executable, step);
+    return exec_is_addressable(exec_device(executable, step)) && exec_packed(executable, step);
 }
 
 /* ---------------------------------------------------------------------------------------------------- placing */
@@ -56,20 +60,43 @@ static rondo_status exec_place(uint64_t bytes, uint64_t *end, uint64_t *out_offs
     return RONDO_OK;
 }
 
-/* Offsets into the allocation to be made, counted from RONDO__EXEC_ALIGNMENT so that 0 stays "none". */
-static rondo_status exec_place_all(rondo_executable *executable, uint64_t *out_bytes) {
+static bool exec_is_of(const rondo_executable *executable, uint32_t step, uint32_t target) {
+    return rondo__plan_target_of(executable->plan, &executable->plan->steps[step]) == target;
+}
+
+/* Which constants the steps of a target read; with one target, all of them may be. */
+static void exec_mark_constants(const rondo_executable *executable, uint32_t target, uint8_t *wanted) {
     const rondo_plan *plan = executable->plan;
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        wanted[i] = executable->target_count == 1 && plan->buffers[i].kind == RONDO__PLAN_CONSTANT;
+    for (uint32_t s = 0; s < plan->step_count && executable->target_count > 1; s++) {
+        const rondo__plan_step *step = &plan->steps[s];
+        for (uint32_t i = 0; exec_is_of(executable, s, target) && i < step->input_count; i++) {
+            uint32_t buffer = step->inputs[i].buffer;
+            bool absorbed = i < 64u && (step->absorbed_inputs >> i & 1u);
+            if (buffer == RONDO__PLAN_NONE || absorbed) continue;
+            if (plan->buffers[buffer].kind == RONDO__PLAN_CONSTANT) wanted[buffer] = 1;
+        }
+    }
+}
+
+/* Offsets into the allocation to be made, counted from RONDO__EXEC_ALIGNMENT so that 0 stays "none". */
+static rondo_status exec_place_all(rondo_executable *executable, uint32_t target, const uint8_t *wanted,
+                                   uint64_t *out_bytes) {
+    const rondo_plan *plan = executable->plan;
+    rondo__exec_target *on = &executable->targets[target];
     uint64_t end = RONDO__EXEC_ALIGNMENT;
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         const rondo__plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !buffer->bytes) continue;
-        if (!exec_stays(executable->device, buffer) && !exec_shares(executable, buffer->bytes))
-            RONDO__TRY(exec_place(buffer->bytes, &end, &executable->constants[i]));
+        if (!wanted[i] || !buffer->data || !buffer->bytes) continue;
+        if (!exec_stays(on->device, buffer) && !exec_shares(executable, buffer->bytes))
+            RONDO__TRY(exec_place(buffer->bytes, &end, &on->constants[i]));
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t bytes = plan->steps[i].packed_bytes;
+        if (!bytes || !exec_is_of(executable, i, target)) continue;
         if (exec_packed_stays(executable, &plan->steps[i]) || exec_shares(executable, bytes)) continue;
-        if (bytes) RONDO__TRY(exec_place(bytes, &end, &executable->steps[i].packed));
+        RONDO__TRY(exec_place(bytes, &end, &executable->steps[i].packed));
     }
     *out_bytes = end - RONDO__EXEC_ALIGNMENT;
     return RONDO_OK;
@@ -99,9 +126,10 @@ static rondo_status exec_packs_otherwise(const rondo__plan_step *step, uint32_t 
 /* The catalogue must still say what it said when the plan was made. */
 static rondo_status exec_check_step(const rondo_executable *executable, uint32_t index) {
     const rondo__plan_step *step = &executable->plan->steps[index];
-    const rondo_device_properties *device = &executable->device->properties;
+    const rondo_device_properties *device = &exec_device(executable, step)->properties;
     rondo_kernel_facts facts = RONDO_KERNEL_FACTS_INIT;
     exec_request made;
+    if (rondo__plan_is_transfer(step)) return RONDO_OK;
     if (rondo__plan_word_count(step) > RONDO_ARGUMENT_MAX)
         return RONDO__FAIL(UNSUPPORTED, KERNEL, "step %u '%s' needs %u arguments: a call has at most %u",
                            (unsigned)index, exec_step_name(step), (unsigned)rondo__plan_word_count(step),
@@ -141,15 +169,15 @@ static rondo_status exec_pack(const rondo_executable *executable, uint32_t index
 }
 
 /* Puts everything that was placed at `memory`, host memory that stands for the allocation. */
-static rondo_status exec_fill(const rondo_executable *executable, char *memory) {
+static rondo_status exec_fill(const rondo_executable *executable, uint32_t target, char *memory) {
     const rondo_plan *plan = executable->plan;
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
-        uint64_t at = executable->constants[i];
+        uint64_t at = executable->targets[target].constants[i];
         if (at) memcpy(memory + (at - RONDO__EXEC_ALIGNMENT), plan->buffers[i].data, (size_t)plan->buffers[i].bytes);
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t at = executable->steps[i].packed, begin = rondo__now_ns();
-        if (!at) continue;
+        if (!at || !exec_is_of(executable, i, target)) continue;
         RONDO__TRY(exec_pack(executable, i, memory + (at - RONDO__EXEC_ALIGNMENT)));
         executable->steps[i].load_ns += rondo__now_ns() - begin;
     }
@@ -167,13 +195,13 @@ rondo_status rondo__exec_copy(rondo_device *device, uint64_t destination, uint64
     return status;
 }
 
-static rondo_status exec_fill_far(const rondo_executable *executable, uint64_t base, uint64_t bytes) {
+static rondo_status exec_fill_far(const rondo_executable *executable, uint32_t target, uint64_t base, uint64_t bytes) {
     void *stage;
     RONDO__TRY(rondo__allocate_aligned(&executable->allocator, (size_t)bytes, RONDO__EXEC_ALIGNMENT, &stage));
-    rondo_status status = exec_fill(executable, stage);
+    rondo_status status = exec_fill(executable, target, stage);
     if (!status)
-        status =
-            rondo__exec_copy(executable->device, base, (uint64_t)(uintptr_t)stage, bytes, RONDO_COPY_HOST_TO_DEVICE);
+        status = rondo__exec_copy(executable->targets[target].device, base, (uint64_t)(uintptr_t)stage, bytes,
+                                  RONDO_COPY_HOST_TO_DEVICE);
     rondo__free_aligned(&executable->allocator, stage, (size_t)bytes, RONDO__EXEC_ALIGNMENT);
     return status;
 }
@@ -206,7 +234,7 @@ static rondo_status exec_share_one(rondo_executable *executable, uint32_t index,
     return RONDO_OK;
 }
 
-/* What is large enough to be worth it. */
+/* What is large enough to be worth it. Only plans of one target share. */
 static rondo_status exec_share_weights(rondo_executable *executable) {
     const rondo_plan *plan = executable->plan;
     void *memory;
@@ -218,7 +246,8 @@ static rondo_status exec_share_weights(rondo_executable *executable) {
         const rondo__plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != RONDO__PLAN_CONSTANT || !buffer->data || !exec_shares(executable, buffer->bytes)) continue;
         if (exec_stays(executable->device, buffer)) continue;
-        RONDO__TRY(exec_share_one(executable, i, buffer->bytes, exec_fill_constant, &executable->constants[i]));
+        RONDO__TRY(
+            exec_share_one(executable, i, buffer->bytes, exec_fill_constant, &executable->targets[0].constants[i]));
     }
     for (uint32_t i = 0; i < plan->step_count; i++) {
         uint64_t bytes = plan->steps[i].packed_bytes, begin = rondo__now_ns();
@@ -229,32 +258,50 @@ static rondo_status exec_share_weights(rondo_executable *executable) {
     return RONDO_OK;
 }
 
-static rondo_status exec_load_weights(rondo_executable *executable) {
+static rondo_status exec_fill_weights(rondo_executable *executable, uint32_t target, uint64_t bytes) {
     const rondo_plan *plan = executable->plan;
-    uint64_t bytes, whole;
-    RONDO__TRY(exec_place_all(executable, &bytes));
-    if (bytes) {
-        if (!rondo__checked_add_u64(bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole) || whole > SIZE_MAX)
-            return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the weights of the plan are larger than any memory");
-        RONDO__TRY_NOTE(rondo__exec_allocate(&executable->memory, whole, &executable->weights),
-                        "for the weights of plan '%s'", plan->name);
-        executable->weights_bytes = whole;
-        uint64_t base = (executable->weights + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
-        if (exec_is_addressable(executable->device)) RONDO__TRY(exec_fill(executable, (char *)(uintptr_t)base));
-        else RONDO__TRY(exec_fill_far(executable, base, bytes));
-        for (uint32_t i = 0; i < plan->buffer_count; i++)
-            if (executable->constants[i]) executable->constants[i] += base - RONDO__EXEC_ALIGNMENT;
-        for (uint32_t i = 0; i < plan->step_count; i++)
-            if (executable->steps[i].packed) executable->steps[i].packed += base - RONDO__EXEC_ALIGNMENT;
-    }
+    rondo__exec_target *on = &executable->targets[target];
+    uint64_t whole;
+    if (!rondo__checked_add_u64(bytes, RONDO__EXEC_ALIGNMENT - 1u, &whole) || whole > SIZE_MAX)
+        return RONDO__FAIL(OUT_OF_RANGE, MEMORY, "the weights of the plan are larger than any memory");
+    RONDO__TRY_NOTE(rondo__exec_allocate(&on->memory, whole, &on->weights), "for the weights of plan '%s'", plan->name);
+    on->weights_bytes = whole;
+    uint64_t base = (on->weights + RONDO__EXEC_ALIGNMENT - 1u) & ~(uint64_t)(RONDO__EXEC_ALIGNMENT - 1u);
+    if (exec_is_addressable(on->device)) RONDO__TRY(exec_fill(executable, target, (char *)(uintptr_t)base));
+    else RONDO__TRY(exec_fill_far(executable, target, base, bytes));
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        if (on->constants[i]) on->constants[i] += base - RONDO__EXEC_ALIGNMENT;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        if (executable->steps[i].packed && exec_is_of(executable, i, target))
+            executable->steps[i].packed += base - RONDO__EXEC_ALIGNMENT;
+    return RONDO_OK;
+}
+
+static rondo_status exec_load_wanted(rondo_executable *executable, uint32_t target, uint8_t *wanted) {
+    const rondo_plan *plan = executable->plan;
+    rondo__exec_target *on = &executable->targets[target];
+    uint64_t bytes;
+    exec_mark_constants(executable, target, wanted);
+    RONDO__TRY(exec_place_all(executable, target, wanted, &bytes));
+    if (bytes) RONDO__TRY(exec_fill_weights(executable, target, bytes));
     RONDO__TRY(exec_share_weights(executable));
     for (uint32_t i = 0; i < plan->buffer_count; i++)
-        if (plan->buffers[i].kind == RONDO__PLAN_CONSTANT && !executable->constants[i])
-            executable->constants[i] = (uint64_t)(uintptr_t)plan->buffers[i].data;
+        if (wanted[i] && !on->constants[i]) on->constants[i] = (uint64_t)(uintptr_t)plan->buffers[i].data;
     for (uint32_t i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].packed_bytes && !executable->steps[i].packed)
+        if (plan->steps[i].packed_bytes && !executable->steps[i].packed && exec_is_of(executable, i, target))
             executable->steps[i].packed = (uint64_t)(uintptr_t)exec_packed(executable, &plan->steps[i]);
     return RONDO_OK;
+}
+
+static rondo_status exec_load_weights(rondo_executable *executable, uint32_t target) {
+    const rondo_plan *plan = executable->plan;
+    void *memory;
+    RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->buffer_count, sizeof(uint64_t), &memory));
+    executable->targets[target].constants = memory;
+    RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->buffer_count, 1, &memory));
+    rondo_status status = exec_load_wanted(executable, target, memory);
+    rondo__free(&executable->allocator, memory, plan->buffer_count);
+    return status;
 }
 
 static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
@@ -263,6 +310,7 @@ static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
     const rondo_catalogue *catalogue = exec_catalogue(executable, step);
     exec_request made;
     uint64_t begin = rondo__now_ns();
+    if (rondo__plan_is_transfer(step)) return RONDO_OK;
     rondo__plan_request(step, made.inputs, made.outputs, &made.request);
     RONDO__TRY_NOTE(catalogue->table->prepare(catalogue->self, &made.request, &out->kernel),
                     "while preparing step %u '%s'", (unsigned)index, exec_step_name(step));
@@ -276,16 +324,21 @@ static rondo_status exec_prepare(rondo_executable *executable, uint32_t index) {
 static rondo_status exec_build(rondo_executable *executable) {
     const rondo_plan *plan = executable->plan;
     void *memory;
-    if (plan->segment_count > 1)
+    if (rondo__plan_target_count(plan) != executable->target_count)
+        return RONDO__FAIL(INVALID_ARGUMENT, LOADING,
+                           "plan '%s' is for %u target%s ('%s'), %u device%s given: rondo_executable_create_on takes a "
+                           "device for each",
+                           plan->name, (unsigned)rondo__plan_target_count(plan), plan->target_count > 1 ? "s" : "",
+                           plan->target, (unsigned)executable->target_count,
+                           executable->target_count > 1 ? "s are" : " is");
+    if (plan->target_count <= 1 && plan->segment_count > 1)
         return RONDO__FAIL(UNSUPPORTED, LOADING, "plan '%s' has %u segments: plans of more than one are not run yet",
                            plan->name, (unsigned)plan->segment_count);
     RONDO__TRY(rondo__plan_verify(plan, false));
     RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->step_count, sizeof(rondo__exec_step), &memory));
     executable->steps = memory;
-    RONDO__TRY(rondo__allocate_array(&executable->allocator, plan->buffer_count, sizeof(uint64_t), &memory));
-    executable->constants = memory;
     for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(exec_check_step(executable, i));
-    RONDO__TRY(exec_load_weights(executable));
+    for (uint32_t t = 0; t < executable->target_count; t++) RONDO__TRY(exec_load_weights(executable, t));
     for (uint32_t i = 0; i < plan->step_count; i++) RONDO__TRY(exec_prepare(executable, i));
     return RONDO_OK;
 }
@@ -308,25 +361,47 @@ void rondo__exec_free(const rondo__exec_memory *memory, uint64_t address, uint64
 }
 
 rondo_status rondo_executable_create(rondo_device *device, rondo_plan *plan, rondo_executable **out_executable) {
-    return rondo__executable_create(device, plan, NULL, NULL, out_executable);
+    return rondo__executable_create(&device, 1, plan, NULL, NULL, out_executable);
 }
 
-rondo_status rondo__executable_create(rondo_device *device, rondo_plan *plan, const rondo_device_memory *source,
-                                      rondo__weights *weights, rondo_executable **out_executable) {
-    void *memory;
-    if (!device || !plan || !out_executable)
+rondo_status rondo_executable_create_on(rondo_device *const *devices, uint32_t device_count, rondo_plan *plan,
+                                        rondo_executable **out_executable) {
+    return rondo__executable_create(devices, device_count, plan, NULL, NULL, out_executable);
+}
+
+static rondo_status exec_check_devices(rondo_device *const *devices, uint32_t device_count) {
+    if (device_count > RONDO__PLAN_TARGETS_MAX)
+        return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "%u devices: a plan has at most %u targets",
+                           (unsigned)device_count, RONDO__PLAN_TARGETS_MAX);
+    for (uint32_t i = 0; devices && i < device_count; i++)
+        if (!devices[i]) devices = NULL;
+    if (!devices || !device_count)
         return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "an executable needs a device, a plan and a place to be put");
+    return RONDO_OK;
+}
+
+rondo_status rondo__executable_create(rondo_device *const *devices, uint32_t device_count, rondo_plan *plan,
+                                      const rondo_device_memory *source, rondo__weights *weights,
+                                      rondo_executable **out_executable) {
+    void *memory;
+    RONDO__TRY(exec_check_devices(devices, device_count));
+    if (!plan || !out_executable)
+        return RONDO__FAIL(INVALID_ARGUMENT, LOADING, "an executable needs a device, a plan and a place to be put");
+    rondo_device *device = devices[0];
     RONDO__TRY(rondo__allocate_zeroed(&device->allocator, sizeof(rondo_executable), &memory));
     rondo_executable *executable = memory;
     rondo__ref_init(&executable->references);
     executable->allocator = device->allocator;
     executable->device = device;
     executable->plan = plan;
-    executable->memory.device = device;
-    if (source) executable->memory.source = *source;
-    executable->shared = weights;
-    rondo__weights_retain(weights);
-    rondo_device_retain(device);
+    executable->target_count = device_count;
+    for (uint32_t i = 0; i < device_count; i++) {
+        executable->targets[i].device = executable->targets[i].memory.device = devices[i];
+        rondo_device_retain(devices[i]);
+    }
+    if (source) executable->targets[0].memory.source = *source;
+    executable->shared = device_count == 1 ? weights : NULL;
+    rondo__weights_retain(executable->shared);
     rondo_plan_retain(plan);
     rondo_status status = exec_build(executable);
     if (status) {
@@ -346,7 +421,6 @@ void rondo_executable_release(rondo_executable *executable) {
     if (!executable || !rondo__ref_release(&executable->references)) return;
     rondo_allocator allocator = executable->allocator;
     rondo_plan *plan = executable->plan;
-    rondo_device *device = executable->device;
     for (uint32_t i = 0; executable->steps && i < plan->step_count; i++) {
         const rondo__exec_step *step = &executable->steps[i];
         if (step->catalogue) step->catalogue->table->release(step->catalogue->self, step->kernel);
@@ -356,10 +430,16 @@ void rondo_executable_release(rondo_executable *executable) {
     rondo__free(&allocator, executable->blocks,
                 ((size_t)plan->buffer_count + plan->step_count) * sizeof *executable->blocks);
     rondo__weights_release(executable->shared);
-    rondo__exec_free(&executable->memory, executable->weights, executable->weights_bytes);
-    rondo__free(&allocator, executable->constants, plan->buffer_count * sizeof(uint64_t));
+    rondo_device *devices[RONDO__PLAN_TARGETS_MAX];
+    uint32_t device_count = executable->target_count;
+    for (uint32_t i = 0; i < device_count; i++) {
+        rondo__exec_target *target = &executable->targets[i];
+        devices[i] = target->device;
+        rondo__exec_free(&target->memory, target->weights, target->weights_bytes);
+        rondo__free(&allocator, target->constants, plan->buffer_count * sizeof(uint64_t));
+    }
     rondo__free(&allocator, executable->steps, plan->step_count * sizeof(rondo__exec_step));
     rondo__free(&allocator, executable, sizeof *executable);
     rondo_plan_release(plan);
-    rondo_device_release(device);
+    for (uint32_t i = 0; i < device_count; i++) rondo_device_release(devices[i]);
 }

@@ -109,6 +109,10 @@ void rondo__plan_request(const rondo__plan_step *step, rondo_operand *inputs, ro
     *out_request = request;
 }
 
+bool rondo__plan_is_transfer(const rondo__plan_step *step) {
+    return strcmp(step->operator_name, RONDO__PLAN_TRANSFER) == 0;
+}
+
 uint32_t rondo__plan_word_count(const rondo__plan_step *step) {
     return step->input_count + step->output_count + (step->scratch_bytes > 0 ? 1u : 0u) +
            (step->packed_bytes > 0 ? 1u : 0u);

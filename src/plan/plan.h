@@ -19,6 +19,9 @@
 
 #define RONDO__PLAN_NONE UINT32_MAX
 #define RONDO__PLAN_LANES_MAX 16u
+#define RONDO__PLAN_TARGETS_MAX 8u
+/* The operator of a step that is no kernel: it brings its input, which is in the memory of another target, to its own. */
+#define RONDO__PLAN_TRANSFER "rondo.transfer"
 /* A string attribute of steps from an offline file: the bytes that a custom operator wrote there for itself. */
 #define RONDO__PLAN_OWN "rondo.own"
 
@@ -38,6 +41,7 @@ typedef struct rondo__plan_buffer {
     uint64_t offset;                /* of temporaries, aligned to 64 */
     const void *data;               /* of constants; null when no step needs it at run time (all uses absorbed) */
     uint32_t first_step, last_step; /* life of temporaries: defined at first, last used at last */
+    uint32_t target;                /* of temporaries: whose arena; inputs and outputs are in the memory of target 0 */
 } rondo__plan_buffer;
 
 /* An operand of a step: which bytes, described how. Views of one buffer are operands with their own dims. */
@@ -76,6 +80,12 @@ typedef struct rondo__plan_step {
     const char *packed_set;
 } rondo__plan_step;
 
+/* What runs segments, each a device when the plan runs. */
+typedef struct rondo__plan_target {
+    const char *name; /* "cpu,ref": its catalogues */
+    uint64_t arena_bytes, arena_lower_bound;
+} rondo__plan_target;
+
 /* What this plan was made for: the run's input must have exactly this. */
 typedef struct rondo__plan_guard {
     uint32_t input;
@@ -112,7 +122,10 @@ struct rondo_plan {
     const char **remarks;
     uint32_t buffer_count, step_count, guard_count, input_count, output_count, remark_count;
     uint32_t segment_count, lane_count, event_count, nodes_in;
-    uint64_t arena_bytes;       /* temporaries and scratch, without overlap of what lives at the same time */
+    rondo__plan_target *targets; /* null with one target */
+    uint32_t *segment_targets;   /* one a segment; null with one target */
+    uint32_t target_count;       /* 0 or 1: one */
+    uint64_t arena_bytes; /* temporaries and scratch, without overlap of what lives at the same time; of all targets */
     uint64_t arena_lower_bound; /* peak of live bytes: what no plan can beat */
     uint64_t constant_bytes;
 };
@@ -126,6 +139,16 @@ RONDO_MUST_USE rondo_status rondo__plan_verify(const rondo_plan *plan, bool from
  * of the step). */
 void rondo__plan_request(const rondo__plan_step *step, rondo_operand *inputs, rondo_operand *outputs,
                          rondo_kernel_request *out_request);
+static inline uint32_t rondo__plan_target_count(const rondo_plan *plan) {
+    return plan->target_count > 1 ? plan->target_count : 1u;
+}
+static inline uint32_t rondo__plan_target_of(const rondo_plan *plan, const rondo__plan_step *step) {
+    return plan->target_count > 1 ? plan->segment_targets[step->segment] : 0;
+}
+static inline uint64_t rondo__plan_arena_of(const rondo_plan *plan, uint32_t target) {
+    return plan->target_count > 1 ? plan->targets[target].arena_bytes : plan->arena_bytes;
+}
+bool rondo__plan_is_transfer(const rondo__plan_step *step);
 /* Number of words of the step's call, in the order that plugin.h states. */
 uint32_t rondo__plan_word_count(const rondo__plan_step *step);
 

@@ -113,6 +113,9 @@ static rondo_status plan_text_step(const rondo_plan *plan, rondo__buffer *text, 
         RONDO__TRY(rondo__text_append(text, ", scratch %" PRIu64 " at %" PRIu64, s->scratch_bytes, s->scratch_offset));
     }
     if (plan->lane_count > 1) RONDO__TRY(plan_text_lane(text, s));
+    if (plan->target_count > 1) {
+        RONDO__TRY(rondo__text_append(text, ", segment %u on target %u", s->segment, rondo__plan_target_of(plan, s)));
+    }
     return rondo__text_append(text, "\n");
 }
 
@@ -140,6 +143,11 @@ static rondo_status plan_dump_text(const rondo_plan *plan, rondo__buffer *text) 
         RONDO__TRY(rondo__text_append(text, ", %u lanes with %u waits", plan->lane_count, plan_wait_count(plan)));
     }
     RONDO__TRY(rondo__text_append(text, "\n"));
+    for (uint32_t i = 0; plan->target_count > 1 && i < plan->target_count; i++) {
+        const rondo__plan_target *target = &plan->targets[i];
+        RONDO__TRY(rondo__text_append(text, "target %u '%s': arena %" PRIu64 " bytes (at least %" PRIu64 ")\n", i,
+                                      target->name, target->arena_bytes, target->arena_lower_bound));
+    }
     RONDO__TRY(plan_text_ports(text, "input", plan->inputs, plan->input_count));
     RONDO__TRY(plan_text_ports(text, "output", plan->outputs, plan->output_count));
     for (uint32_t i = 0; i < plan->guard_count; i++) {
@@ -159,6 +167,7 @@ static rondo_status plan_dump_text(const rondo_plan *plan, rondo__buffer *text) 
         if (b->kind == RONDO__PLAN_TEMPORARY) {
             RONDO__TRY(
                 rondo__text_append(text, " at %" PRIu64 ", steps %u to %u", b->offset, b->first_step, b->last_step));
+            if (plan->target_count > 1) RONDO__TRY(rondo__text_append(text, " on target %u", b->target));
         } else if (b->kind == RONDO__PLAN_CONSTANT) {
             if (!b->data) RONDO__TRY(rondo__text_append(text, ", absorbed"));
         } else {
@@ -254,14 +263,32 @@ static rondo_status plan_json_buffers(rondo__buffer *text, const rondo_plan *pla
         RONDO__TRY(plan_put_string(text, b->name));
         RONDO__TRY(rondo__text_append(text, ",\"kind\":\"%s\",\"bytes\":%" PRIu64, plan_kind_name(b->kind), b->bytes));
         if (b->kind == RONDO__PLAN_TEMPORARY) {
-            RONDO__TRY(rondo__text_append(text, ",\"offset\":%" PRIu64 ",\"first_step\":%u,\"last_step\":%u", b->offset,
-                                          b->first_step, b->last_step));
+            RONDO__TRY(rondo__text_append(text,
+                                          ",\"offset\":%" PRIu64 ",\"first_step\":%u,\"last_step\":%u,\"target\":%u",
+                                          b->offset, b->first_step, b->last_step, b->target));
         } else if (b->kind == RONDO__PLAN_CONSTANT) {
             RONDO__TRY(rondo__text_append(text, ",\"absorbed\":%s", b->data ? "false" : "true"));
         } else {
             RONDO__TRY(rondo__text_append(text, ",\"slot\":%u", b->slot));
         }
         RONDO__TRY(rondo__text_append(text, "}"));
+    }
+    return rondo__text_append(text, "]");
+}
+
+/* With one target there is one, which runs everything. */
+static rondo_status plan_json_targets(rondo__buffer *text, const rondo_plan *plan) {
+    RONDO__TRY(rondo__text_append(text, ",\"targets\":["));
+    for (uint32_t i = 0; i < rondo__plan_target_count(plan); i++) {
+        bool one = plan->target_count <= 1;
+        RONDO__TRY(rondo__text_append(text, "%s{\"name\":", i ? "," : ""));
+        RONDO__TRY(plan_put_string(text, one ? plan->target : plan->targets[i].name));
+        RONDO__TRY(rondo__text_append(text, ",\"arena_bytes\":%" PRIu64 "}", rondo__plan_arena_of(plan, i)));
+    }
+    RONDO__TRY(rondo__text_append(text, "],\"segment_targets\":["));
+    for (uint32_t i = 0; i < plan->segment_count; i++) {
+        RONDO__TRY(
+            rondo__text_append(text, "%s%u", i ? "," : "", plan->target_count > 1 ? plan->segment_targets[i] : 0));
     }
     return rondo__text_append(text, "]");
 }
@@ -276,6 +303,7 @@ static rondo_status plan_dump_json(const rondo_plan *plan, rondo__buffer *text) 
                                   ",\"arena_lower_bound\":%" PRIu64 ",\"constant_bytes\":%" PRIu64,
                                   plan->nodes_in, plan->segment_count, plan->lane_count, plan_wait_count(plan),
                                   plan->arena_bytes, plan->arena_lower_bound, plan->constant_bytes));
+    RONDO__TRY(plan_json_targets(text, plan));
     RONDO__TRY(plan_json_ports(text, "inputs", plan->inputs, plan->input_count));
     RONDO__TRY(plan_json_ports(text, "outputs", plan->outputs, plan->output_count));
     RONDO__TRY(rondo__text_append(text, ",\"guards\":["));

@@ -35,6 +35,26 @@ typedef struct plan_check {
 
 static const char *plan_text(const char *text) { return text ? text : "?"; }
 
+static rondo_status plan_check_targets(const plan_check *c) {
+    const rondo_plan *p = c->plan;
+    uint64_t bytes = 0;
+    if (p->target_count <= 1) return RONDO_OK;
+    if (p->target_count > RONDO__PLAN_TARGETS_MAX || !p->targets || (p->segment_count > 0 && !p->segment_targets)) {
+        return PLAN_WRONG(c, "%u targets are declared; a plan has at most %u, and says which segment is whose",
+                          p->target_count, RONDO__PLAN_TARGETS_MAX);
+    }
+    if (p->lane_count != 1) return PLAN_WRONG(c, "it has several targets and several lanes");
+    for (uint32_t i = 0; i < p->target_count; i++) {
+        if (!p->targets[i].name) return PLAN_WRONG(c, "target %u has no name", i);
+        if (!rondo__checked_add_u64(bytes, p->targets[i].arena_bytes, &bytes)) bytes = UINT64_MAX;
+    }
+    if (bytes != p->arena_bytes) return PLAN_WRONG(c, "the arenas of its targets are not its arena");
+    for (uint32_t i = 0; i < p->segment_count; i++) {
+        if (p->segment_targets[i] >= p->target_count) return PLAN_WRONG(c, "segment %u is of no target", i);
+    }
+    return RONDO_OK;
+}
+
 static rondo_status plan_check_arrays(const plan_check *c) {
     const rondo_plan *p = c->plan;
     const struct {
@@ -58,6 +78,7 @@ static rondo_status plan_check_arrays(const plan_check *c) {
         return PLAN_WRONG(c, "the arena of %llu bytes is below its lower bound of %llu",
                           (unsigned long long)p->arena_bytes, (unsigned long long)p->arena_lower_bound);
     }
+    RONDO__TRY(plan_check_targets(c));
     for (uint32_t i = 0; i < p->remark_count; i++) {
         if (!p->remarks[i]) return PLAN_WRONG(c, "remark %u is null", i);
     }
@@ -101,7 +122,11 @@ static rondo_status plan_check_buffers(const plan_check *c) {
             break;
         }
         case RONDO__PLAN_TEMPORARY:
-            if (b->offset % 64u != 0 || !rondo__checked_add_u64(b->offset, b->bytes, &end) || end > p->arena_bytes) {
+            if (b->target >= rondo__plan_target_count(p)) {
+                return PLAN_WRONG(c, "temporary '%s' is of no target", b->name);
+            }
+            if (b->offset % 64u != 0 || !rondo__checked_add_u64(b->offset, b->bytes, &end) ||
+                end > rondo__plan_arena_of(p, b->target)) {
                 return PLAN_WRONG(c, "temporary '%s' of %llu bytes at %llu lies outside the arena or is unaligned",
                                   b->name, (unsigned long long)b->bytes, (unsigned long long)b->offset);
             }
@@ -225,16 +250,18 @@ static rondo_status plan_check_writes(const plan_check *c, const rondo__plan_ste
     }
     if (step->scratch_bytes > 0 &&
         (step->scratch_offset % 64u != 0 || !rondo__checked_add_u64(step->scratch_offset, step->scratch_bytes, &end) ||
-         end > c->plan->arena_bytes)) {
+         end > rondo__plan_arena_of(c->plan, rondo__plan_target_of(c->plan, step)))) {
         return PLAN_WRONG(c, "step '%s' has its scratch outside the arena or unaligned", step->node_name);
     }
     return RONDO_OK;
 }
 
+static rondo_status plan_check_named(const plan_check *c, const rondo__plan_step *step) {
+    if (step->operator_name && step->node_name && step->catalogue) return RONDO_OK;
+    return PLAN_WRONG(c, "a step has no operator, name or catalogue");
+}
+
 static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step *step) {
-    if (!step->operator_name || !step->node_name || !step->catalogue) {
-        return PLAN_WRONG(c, "a step has no operator, name or catalogue");
-    }
     if ((step->input_count && !step->inputs) || (step->output_count && !step->outputs) ||
         (step->attribute_count && !step->attributes) || step->output_count == 0) {
         return PLAN_WRONG(c, "step '%s' lacks its operands", step->node_name);
@@ -245,6 +272,41 @@ static rondo_status plan_check_step(const plan_check *c, const rondo__plan_step 
     }
     RONDO__TRY(plan_check_reads(c, step));
     return plan_check_writes(c, step);
+}
+
+/* Whose memory the operand is in; RONDO__PLAN_NONE: everybody's, or nobody's. */
+static uint32_t plan_place(const rondo_plan *plan, const rondo__plan_operand *operand) {
+    if (operand->buffer == RONDO__PLAN_NONE) return RONDO__PLAN_NONE;
+    const rondo__plan_buffer *b = &plan->buffers[operand->buffer];
+    if (b->kind == RONDO__PLAN_CONSTANT) return RONDO__PLAN_NONE;
+    return b->kind == RONDO__PLAN_TEMPORARY ? b->target : 0;
+}
+
+static rondo_status plan_check_transfer(const plan_check *c, const rondo__plan_step *step, uint32_t target) {
+    if (c->plan->target_count <= 1 || step->input_count != 1 || step->output_count != 1 || step->scratch_bytes ||
+        step->packed_bytes || step->absorbed_inputs || step->inputs[0].bytes != step->outputs[0].bytes) {
+        return PLAN_WRONG(c, "step '%s' is no transfer of one value", step->node_name);
+    }
+    uint32_t from = plan_place(c->plan, &step->inputs[0]);
+    if (from == RONDO__PLAN_NONE || from == target || plan_place(c->plan, &step->outputs[0]) != target) {
+        return PLAN_WRONG(c, "step '%s' transfers nothing from another target to its own", step->node_name);
+    }
+    return RONDO_OK;
+}
+
+/* A kernel reaches the memory of its own target, and constants. */
+static rondo_status plan_check_places(const plan_check *c, const rondo__plan_step *step) {
+    uint32_t target = rondo__plan_target_of(c->plan, step);
+    if (rondo__plan_is_transfer(step)) return plan_check_transfer(c, step, target);
+    for (uint32_t i = 0; i < step->input_count + step->output_count; i++) {
+        bool input = i < step->input_count;
+        const rondo__plan_operand *operand = input ? &step->inputs[i] : &step->outputs[i - step->input_count];
+        uint32_t place = plan_place(c->plan, operand);
+        if (place == RONDO__PLAN_NONE || place == target) continue;
+        return PLAN_WRONG(c, "step '%s' of target %u uses '%s', which is in the memory of target %u", step->node_name,
+                          target, c->plan->buffers[operand->buffer].name, place);
+    }
+    return RONDO_OK;
 }
 
 static int plan_compare_writes(const void *a, const void *b) {
@@ -402,18 +464,26 @@ static rondo_status plan_check_life(const plan_check *c, rondo__plan_ranges *ran
     return RONDO_OK;
 }
 
+/* The arenas one after the other. */
+static uint64_t plan_arena_base(const rondo_plan *plan, uint32_t target) {
+    uint64_t base = 0;
+    for (uint32_t i = 0; i < target; i++) base += plan->targets[i].arena_bytes;
+    return base;
+}
+
 static rondo_status plan_check_lives(plan_check *c) {
     const rondo_plan *p = c->plan;
     for (uint32_t i = 0; i < p->buffer_count; i++) {
         const rondo__plan_buffer *b = &p->buffers[i];
         if (b->kind != RONDO__PLAN_TEMPORARY || b->bytes == 0) continue;
-        c->lives[c->life_count++] = (plan_life){b->offset, b->offset + b->bytes, b->first_step, b->last_step, i};
+        uint64_t at = plan_arena_base(p, b->target) + b->offset;
+        c->lives[c->life_count++] = (plan_life){at, at + b->bytes, b->first_step, b->last_step, i};
     }
     for (uint32_t s = 0; s < p->step_count; s++) {
         const rondo__plan_step *step = &p->steps[s];
         if (step->scratch_bytes == 0) continue;
-        c->lives[c->life_count++] =
-            (plan_life){step->scratch_offset, step->scratch_offset + step->scratch_bytes, s, s, RONDO__PLAN_NONE};
+        uint64_t at = plan_arena_base(p, rondo__plan_target_of(p, step)) + step->scratch_offset;
+        c->lives[c->life_count++] = (plan_life){at, at + step->scratch_bytes, s, s, RONDO__PLAN_NONE};
     }
     if (c->life_count == 0) return RONDO_OK;
     qsort(c->lives, c->life_count, sizeof *c->lives, plan_compare_lives);
@@ -453,8 +523,10 @@ static rondo_status plan_check_all(plan_check *c, uint8_t *recorded) {
     RONDO__TRY(plan_check_guards(c));
     for (uint32_t s = 0; s < p->step_count; s++) {
         const rondo__plan_step *step = &p->steps[s];
-        RONDO__TRY(plan_check_step(c, step));
+        RONDO__TRY(plan_check_named(c, step));
         RONDO__TRY(plan_check_schedule(c, s, recorded));
+        RONDO__TRY(plan_check_step(c, step));
+        RONDO__TRY(plan_check_places(c, step));
         RONDO__TRY(plan_check_uses(c, s, step->inputs, step->input_count));
         RONDO__TRY(plan_check_uses(c, s, step->outputs, step->output_count));
         RONDO__TRY(plan_check_step_overlap(c, step));

@@ -44,23 +44,69 @@ static rondo_status compile_api_registered(rondo__registry *registry, rondo__ker
     return RONDO_OK;
 }
 
+/* "ref:Add,Neg": catalogues, then the operators that it is meant for. The text is cut into pieces. */
+static rondo_status compile_api_target(rondo__registry *registry, char *text, const char *whole,
+                                       rondo__target *target) {
+    char *operators = strchr(text, ':');
+    target->text = whole;
+    target->operators = NULL;
+    if (operators) {
+        *operators = 0;
+        target->operators = operators + 1;
+        for (const char *c = target->operators; *c; c++) {
+            if (*c == ' ')
+                return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "target '%s': operators stand without spaces", whole);
+        }
+    }
+    RONDO__TRY(compile_api_catalogues(registry, text, &target->kernels));
+    return compile_api_registered(registry, &target->kernels);
+}
+
+/* Each target's text twice: as it is named, and to be cut. */
+static rondo_status compile_api_targets(rondo__registry *registry, rondo__session_targets *out) {
+    const char *text = out->targets.text;
+    size_t used = 0;
+    out->targets.count = 0;
+    for (;;) {
+        size_t length = strcspn(text, ";");
+        rondo__target *target = &out->targets.at[out->targets.count];
+        if (out->targets.count == RONDO__PLAN_TARGETS_MAX) {
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "at most %u targets", RONDO__PLAN_TARGETS_MAX);
+        }
+        if (length + 1u > (sizeof out->memory - used) / 2u) {
+            return RONDO__FAIL(INVALID_ARGUMENT, INPUT, "targets of more than %zu letters", sizeof out->memory / 2u);
+        }
+        char *named = out->memory + used, *cut = named + length + 1u;
+        for (int i = 0; i < 2; i++) {
+            memcpy(i ? cut : named, text, length);
+            (i ? cut : named)[length] = 0;
+        }
+        used += 2u * (length + 1u);
+        RONDO__TRY(compile_api_target(registry, cut, named, target));
+        out->targets.count++;
+        text += length;
+        if (!*text) return RONDO_OK;
+        text++;
+    }
+}
+
 rondo_status rondo__compile_target(rondo_instance *instance, const rondo_compile_options *options,
-                                   rondo_compile_options *out_known, rondo__kernel_set *out_kernels) {
-    rondo__registry *registry = rondo__instance_registry(instance);
+                                   rondo_compile_options *out_known, rondo__session_targets *out_targets) {
     *out_known = (rondo_compile_options)RONDO_COMPILE_OPTIONS_INIT;
     RONDO__TRY(rondo__sized_read(RONDO_LAYER_NONE, "rondo_compile_options", options, out_known, sizeof *out_known));
     if (!out_known->catalogues) out_known->catalogues = COMPILE_API_TARGET;
-    RONDO__TRY(compile_api_catalogues(registry, out_known->catalogues, out_kernels));
-    return compile_api_registered(registry, out_kernels);
+    out_targets->targets.text = out_known->catalogues;
+    return compile_api_targets(rondo__instance_registry(instance), out_targets);
 }
 
 rondo_status rondo_compile(rondo_instance *instance, const rondo_ir_graph *graph, const rondo_compile_options *options,
                            rondo_ir_graph **out_compiled, rondo_plan **out_plan) {
     if (!instance || !graph) return RONDO__FAIL(INVALID_ARGUMENT, NONE, "rondo_compile: instance or graph is null");
     rondo_compile_options known;
-    rondo__kernel_set kernels, folder = {.count = 1};
-    RONDO__TRY(rondo__compile_target(instance, options, &known, &kernels));
+    rondo__session_targets targets;
+    rondo__kernel_set folder = {.count = 1};
+    RONDO__TRY(rondo__compile_target(instance, options, &known, &targets));
     RONDO__TRY(rondo__registry_catalogue(rondo__instance_registry(instance), "ref", &folder.catalogues[0]));
-    return rondo__compile(&rondo__instance_base_of(instance)->allocator, &kernels, &folder, known.catalogues, graph,
-                          options, out_compiled, out_plan);
+    return rondo__compile_for(&rondo__instance_base_of(instance)->allocator, &targets.targets, &folder, graph, options,
+                              out_compiled, out_plan);
 }

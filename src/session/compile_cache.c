@@ -51,6 +51,7 @@ static int32_t cache_add_piece(void *user, const char *data, size_t size) {
 }
 
 static void cache_add_target(cache_key *key, const rondo__kernel_set *kernels) {
+    cache_add_number(key, kernels->count);
     for (uint32_t i = 0; i < kernels->count; i++) {
         const rondo_catalogue_table *table = kernels->catalogues[i].table;
         cache_add_text(key, table->name);
@@ -116,7 +117,7 @@ static const char *cache_add_options(cache_key *key, const rondo_compile_options
 
 /* OUT_OF_MEMORY is the only failure; out_why says why there is no key, or null. */
 static rondo_status cache_make_key(const rondo_ir_graph *graph, const rondo_compile_options *options,
-                                   const rondo__kernel_set *kernels, uint64_t out_key[2], const char **out_why) {
+                                   const rondo__targets *targets, uint64_t out_key[2], const char **out_why) {
     cache_key key;
     rondo__hash_init(&key.sums[0]);
     rondo__hash_init(&key.sums[1]);
@@ -124,7 +125,7 @@ static rondo_status cache_make_key(const rondo_ir_graph *graph, const rondo_comp
     cache_add_text(&key, RONDO_VERSION_STRING);
     cache_add_number(&key, RONDO__ARTIFACT_MAJOR);
     cache_add_number(&key, RONDO__ARTIFACT_MINOR);
-    cache_add_target(&key, kernels);
+    for (uint32_t i = 0; i < targets->count; i++) cache_add_target(&key, &targets->at[i].kernels);
     *out_why = cache_add_options(&key, options);
     if (*out_why) return RONDO_OK;
     rondo_status status = rondo_ir_graph_save(graph, RONDO_IR_FILE_BINARY, cache_add_piece, &key);
@@ -260,10 +261,10 @@ static rondo_status cache_put(cache_call *call, const rondo_plan *plan) {
 static rondo_status cache_compile(cache_call *call, const rondo_ir_graph *graph, const rondo_compile_options *options,
                                   rondo_plan **out_plan) {
     rondo_compile_options known;
-    rondo__kernel_set kernels;
-    RONDO__TRY(rondo__compile_target(call->instance, options, &known, &kernels));
+    rondo__session_targets targets;
+    RONDO__TRY(rondo__compile_target(call->instance, options, &known, &targets));
     const char *why = NULL;
-    RONDO__TRY(cache_make_key(graph, &known, &kernels, call->report.key, &why));
+    RONDO__TRY(cache_make_key(graph, &known, &targets.targets, call->report.key, &why));
     if (why) {
         cache_because(call, RONDO_CACHE_NOT_STORED, why);
         return rondo_compile(call->instance, graph, options, NULL, out_plan);

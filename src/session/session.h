@@ -122,9 +122,14 @@ bool rondo__specialisation_fits(const rondo__specialisation *specialisation, con
 
 /* ---- the compile cache's, of compile_api.c and file_api.c */
 
-/* What rondo_compile makes of its options: those that are known, and the catalogues of the target with the instance's own. */
+/* Targets, and the letters that they point to. */
+typedef struct rondo__session_targets {
+    rondo__targets targets;
+    char memory[4096];
+} rondo__session_targets;
+/* What rondo_compile makes of its options: those that are known, and the targets with the instance's own catalogue. */
 rondo_status rondo__compile_target(rondo_instance *instance, const rondo_compile_options *options,
-                                   rondo_compile_options *out_known, rondo__kernel_set *out_kernels);
+                                   rondo_compile_options *out_known, rondo__session_targets *out_targets);
 /* rondo_plan_write, with a key in the file. */
 rondo_status rondo__plan_write_keyed(rondo_instance *instance, const rondo_plan *plan, const uint64_t key[2],
                                      const char *path);

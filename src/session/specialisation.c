@@ -216,7 +216,7 @@ static const rondo__plan_port *specialisation_port(const rondo__specialisation *
 }
 
 static const rondo__exec_memory *specialisation_memory(const rondo__specialisation *s) {
-    return &s->executable->memory;
+    return &s->executable->targets[0].memory;
 }
 
 static rondo_status specialisation_take_memory(rondo_session *session, rondo__specialisation *s,
@@ -305,7 +305,7 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     if (!status)
         rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan ? s->plan->name : graph->graph->name);
     if (!status && s->plan)
-        status = rondo__executable_create(session->device, s->plan, &session->options.memory, session->weights,
+        status = rondo__executable_create(&session->device, 1, s->plan, &session->options.memory, session->weights,
                                           &s->executable);
     if (status) {
         rondo__specialisation_destroy(session, s);

@@ -103,7 +103,7 @@ class Offline(unittest.TestCase):
         done = rondo("info", self.file, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         got = json.loads(done.stdout)
-        self.assertEqual((got["format"], got["target"], got["nodes"]), ("1.0", "cpu,ref", 689))
+        self.assertEqual((got["format"], got["target"], got["nodes"]), ("1.1", "cpu,ref", 689))
         self.assertEqual([port["guarded"] for port in got["inputs"]], [port["name"] == "sr" for port in got["inputs"]])
         kinds = [part["kind"] for part in got["partitions"]]
         self.assertEqual(kinds, ["strings", "plan", "constants", "packed weights"])

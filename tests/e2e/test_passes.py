@@ -110,6 +110,64 @@ class Lanes(unittest.TestCase):
                             self.assertEqual(value.tobytes(), got[name].tobytes())
 
 
+class Targets(unittest.TestCase):
+    """root and sum on the first target, the branches on the second."""
+
+    SPLIT = ["--target", "ref:Tanh,Add;ref:Exp,Sin,Cos"]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.path = save_branches(self.folder, 8)
+        self.inputs = {"x": np.random.default_rng(5).standard_normal((8, 8)).astype(np.float32)}
+        self.want = run_model(self.path, self.inputs, "--target", "ref")
+
+    def test_the_plan_says_who_and_why(self):
+        plan = json.loads(rondo("dump", self.path, "--stage", "plan", "--format", "json", *self.SPLIT).stdout)
+        self.assertEqual([t["name"] for t in plan["targets"]], ["ref:Tanh,Add", "ref:Exp,Sin,Cos"])
+        self.assertEqual(plan["segment_targets"], [0, 1, 0])
+        kinds = [(s["operator"], s["segment"]) for s in plan["steps"]]
+        copy = "rondo.transfer"
+        self.assertEqual(kinds, [("Tanh", 0), (copy, 1), ("Exp", 1), ("Sin", 1), ("Cos", 1), (copy, 2), (copy, 2), ("Add", 2)])
+        self.assertEqual(sum("is on target 1 'ref:Exp,Sin,Cos': no implementation of" in r for r in plan["remarks"]), 3)
+        self.assertEqual(sum("of 256 bytes goes from target" in r for r in plan["remarks"]), 3)
+        text = rondo("dump", self.path, "--stage", "plan", *self.SPLIT).stdout
+        self.assertIn("target 1 'ref:Exp,Sin,Cos': arena", text)
+        self.assertIn("segment 1 on target 1\n", text)
+
+    def test_values_over_two_devices(self):
+        for devices in ("sim,sim:1", "sim,cpu", "cpu,sim", "cpu,cpu", "sim,sim"):
+            for extra in ([], ["--eager"], ["--repeat", "3"]):
+                with self.subTest(f"{devices} {extra}"):
+                    got = run_model(self.path, self.inputs, "--device", devices, *self.SPLIT, *extra)
+                    self.assertEqual(got["y"].tobytes(), self.want["y"].tobytes())
+
+    def test_the_file_knows_its_targets(self):
+        file = self.folder / "two.rondo"
+        done = rondo("compile", self.path, "-o", file, *self.SPLIT, "--report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("targets: 3 segments on 2 targets, 3 copies between", done.stdout)
+        model = rondo("dump", self.path, "--stage", "plan", *self.SPLIT).stdout
+        self.assertEqual(rondo("dump", file, "--stage", "plan").stdout, model)
+        got = run_model(file, self.inputs, "--device", "sim,sim:1")
+        self.assertEqual(got["y"].tobytes(), self.want["y"].tobytes())
+        done = rondo("run", file, "--random", "1", "--device", "sim")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("is for 2 targets ('ref:Tanh,Add;ref:Exp,Sin,Cos'), 1 device is given", done.stderr)
+
+    def test_what_nobody_has(self):
+        done = rondo("run", self.path, "--random", "1", "--device", "sim,cpu", "--target", "ref:Tanh;ref:Exp,Add,Sin")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("node 'further', operator 'Cos': none of the 2 targets has it", done.stderr)
+        self.assertIn("target 0 'ref:Tanh'", done.stderr)
+        self.assertIn("target 1 'ref:Exp,Add,Sin'", done.stderr)
+        for wrong, text in (("ref;nobody", "nobody"), ("ref;", "no kernel catalogue is named"), ("ref:Tanh, Add", "without spaces"), (";".join(["ref"] * 9), "at most 8 targets")):
+            done = rondo("run", self.path, "--random", "1", "--target", wrong)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(text, done.stderr)
+
+
 class Passes(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
