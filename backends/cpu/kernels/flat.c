@@ -39,9 +39,9 @@ V_INLINE void flat_store(const rondo__cpu_flat *f, const vf *sum, float *y, size
     const vf p = v_set(f->parameter[0]), q = v_set(f->parameter[1]);
     V_UNROLL
     for (size_t i = 0; i < tile; i++) {
-        if (i >= outputs) return;
         V_UNROLL
         for (size_t j = 0; j < vectors; j++) {
+            if (i >= outputs) continue;
             const vf total = v_finish(f->finish, sum[i * vectors + j], p, q);
             float *out = y + i * f->columns + j * V_LANES;
             if (left >= (j + 1) * V_LANES) {
