@@ -209,6 +209,7 @@ static rondo__artifact_header *header_of(const file_fixture *f) {
 
 static void test_versions(rondo_test *t) {
     file_fixture f;
+    char version[32];
     const rondo_allocator *allocator = rondo_test_allocator(t);
     file_open(t, &f);
     header_of(&f)->minor = RONDO__ARTIFACT_MINOR + 7;
@@ -220,10 +221,12 @@ static void test_versions(rondo_test *t) {
     f.read = NULL;
     header_of(&f)->major = RONDO__ARTIFACT_MAJOR + 1;
     at_seal(&f.bytes);
-    T_FAILS(t, rondo__artifact_read(allocator, f.bytes.data, f.bytes.size, &f.read), UNSUPPORTED, "version 2.7");
+    (void)snprintf(version, sizeof version, "version 2.%d", RONDO__ARTIFACT_MINOR + 7);
+    T_FAILS(t, rondo__artifact_read(allocator, f.bytes.data, f.bytes.size, &f.read), UNSUPPORTED, version);
     header_of(&f)->major = 0;
     at_seal(&f.bytes);
-    T_FAILS(t, rondo__artifact_read(allocator, f.bytes.data, f.bytes.size, &f.read), UNSUPPORTED, "version 0.7");
+    version[8] = '0';
+    T_FAILS(t, rondo__artifact_read(allocator, f.bytes.data, f.bytes.size, &f.read), UNSUPPORTED, version);
     header_of(&f)->major = RONDO__ARTIFACT_MAJOR;
     header_of(&f)->order = __builtin_bswap32(RONDO__ARTIFACT_ORDER);
     at_seal(&f.bytes);
@@ -369,8 +372,9 @@ static void test_checksums_agree(rondo_test *t) {
     T_EQ(t, rondo__artifact_checksum(NULL, 0), 0x2d06800538d394c2u);
 }
 
-RONDO_TEST_MAIN(T_PLAIN(test_checksums_agree), T(test_what_is_written_is_read), T(test_same_plan_same_bytes), T_PLAIN(test_cut_anywhere_is_refused),
-                T_PLAIN(test_cut_files_are_refused), T_PLAIN(test_every_changed_byte_is_refused),
+RONDO_TEST_MAIN(T_PLAIN(test_checksums_agree), T(test_what_is_written_is_read), T(test_same_plan_same_bytes),
+                T_PLAIN(test_cut_anywhere_is_refused), T_PLAIN(test_cut_files_are_refused),
+                T_PLAIN(test_every_changed_byte_is_refused),
                 T_PLAIN(test_every_changed_byte_under_a_seal_is_judged), T(test_versions),
                 T(test_newer_minor_with_more_in_it), T(test_blocks_of_another_writer_are_left_alone),
                 T(test_whole_or_not_at_all), T(test_short_things), T(test_what_no_file_holds_is_refused_by_name))

@@ -74,6 +74,8 @@ static rondo_status plan_check_arrays(const plan_check *c) {
         return PLAN_WRONG(c, "%u lanes; a plan has 1 to %u", p->lane_count, RONDO__PLAN_LANES_MAX);
     }
     if (p->step_count > 0 && p->segment_count == 0) return PLAN_WRONG(c, "steps without a segment");
+    if (p->target_count <= 1 && p->segment_count > 1 && p->segment_count > p->step_count)
+        return PLAN_WRONG(c, "%u segments of %u steps", p->segment_count, p->step_count);
     if (p->arena_lower_bound > p->arena_bytes) {
         return PLAN_WRONG(c, "the arena of %llu bytes is below its lower bound of %llu",
                           (unsigned long long)p->arena_bytes, (unsigned long long)p->arena_lower_bound);

@@ -61,6 +61,7 @@ static void scratch_overlaps_the_end(plan_fixture *f) {
     f->steps[1].scratch_offset = 0;
 }
 static void scratch_overlap(plan_fixture *f) { f->steps[1].scratch_offset = 0; }
+static void many_segments(plan_fixture *f) { f->plan->segment_count = UINT32_MAX; }
 static void segment_back(plan_fixture *f) { f->plan->segment_count = 2, f->steps[0].segment = 1; }
 static void lane_unknown(plan_fixture *f) { f->steps[1].lane = 1; }
 static void same_time_same_place(plan_fixture *f) { f->buffers[PT_T0].last_step = 2; }
@@ -124,6 +125,7 @@ static const wrong wrongs[] = {
     {scratch_overlaps_the_end, "'t0' and 'Neg' live at the same time at the same place"},
     {scratch_overlap, "live at the same time at the same place"},
     {segment_back, "segment"},
+    {many_segments, "4294967295 segments"},
     {lane_unknown, "lane 1"},
     {same_time_same_place, "'t0' and 't1' live at the same time at the same place"},
     {read_before, "reads 'y' before all of it is written"},
