@@ -42,7 +42,12 @@ typedef struct rondo_operand {
 } rondo_operand;
 
 /* What a step of a plan asks for. Operators have the form of their prototype (the newest ONNX form: axes as inputs and
- * so on). Operands are compact row-major. Internal attributes that the compiler adds start with "rondo.". */
+ * so on). Operands are compact row-major. Internal attributes that the compiler adds start with "rondo.": a catalogue that
+ * does not know one refuses the request.
+ *
+ * "rondo.sizes" = 1 asks for a kernel whose output sizes depend on data (NonZero): the outputs' dims are bounds, and one
+ * output more stands behind the node's own, int64, into which the kernel writes the true dims of each wanted output, one
+ * after the other. Its elements lie compact at the beginning of each output. */
 typedef struct rondo_kernel_request {
     uint32_t struct_size;
     uint32_t input_count;
