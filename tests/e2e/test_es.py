@@ -110,6 +110,9 @@ class Call:
                 self.attribute(attribute)
 
     def tensor(self, operand, inputs):
+        if not operand["types"]:
+            self.sequence()
+            return
         group = [o for o in inputs if operand.get("same_type") and o.get("same_type") == operand["same_type"]] or [operand]
         types = [t for t in operand["types"] if t in DTYPES and all(t in o["types"] for o in group)]
         dtype = "float32" if "float32" in types else types[0]
@@ -127,6 +130,14 @@ class Call:
         else:
             self.lines.append(f"rondo_es_tensor *t{len(self.inputs)} = {made[0]};")
             self.arguments.append(f"t{len(self.inputs)}")
+
+    def sequence(self):
+        """What no input of a graph is: it is made of one."""
+        n = len(self.inputs)
+        self.lines += [f"rondo_es_tensor *s{n}[1];", f"s{n}[0] = in(b, {n}, RONDO_DTYPE_F32);",
+                       f"rondo_es_tensor *t{n} = rondo_es_SequenceConstruct(s{n}, 1);"]
+        self.inputs.append(None)
+        self.arguments.append(f"t{n}")
 
     def attribute(self, attribute):
         kind, name, default = attribute["kind"], attribute["name"], default_of(attribute)
@@ -216,10 +227,12 @@ class Generated(unittest.TestCase):
         graphs = dict(part.split("\n", 1) for part in done.stdout.split("== ")[1:])
         self.assertEqual(sorted(graphs), sorted(call.name for call in calls))
         for call in calls:
-            (node,) = json.loads(graphs[call.name])["nodes"]
+            *before, node = json.loads(graphs[call.name])["nodes"]
             with self.subTest(call.name):
                 self.assertEqual(node["operator"], call.operator["name"])
-                self.assertEqual(node["inputs"], call.inputs)
+                self.assertEqual([one["operator"] for one in before], ["SequenceConstruct"] * call.inputs.count(None))
+                made = iter(one["outputs"][0]["name"] for one in before)
+                self.assertEqual(node["inputs"], [name or next(made) for name in call.inputs])
                 self.assertEqual(len(node["outputs"]), call.output_count)
                 want = {name: value for name, value in call.attributes.items() if value is not None}
                 graphs_wanted = {name for name, value in call.attributes.items() if value is None}
