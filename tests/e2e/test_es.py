@@ -85,6 +85,9 @@ def default_of(attribute):
     return None
 
 
+ABSENT, SEQUENCE = "absent", "sequence"
+
+
 class Call:
     """A call of one operator's function as C, and what its node must look like."""
 
@@ -95,6 +98,8 @@ class Call:
         inputs = [o for o in operator["inputs"] if not o["name"].startswith("rondo.")]
         for operand in inputs:
             self.tensor(operand, inputs)
+        while self.inputs and self.inputs[-1] == ABSENT:
+            self.inputs.pop()
         if all(o["presence"] == "optional" for o in inputs):
             self.arguments.append("b")
         outputs = operator["outputs"]
@@ -118,11 +123,13 @@ class Call:
         dtype = "float32" if "float32" in types else types[0]
         if operand["presence"] == "optional" and not self.full:
             self.arguments.append("NULL")
+            self.inputs.append(ABSENT)
             return
         made = []
         for _ in range(2 if operand["presence"] == "dynamic" else 1):
-            made.append(f"in(b, {len(self.inputs)}, RONDO_DTYPE_{DTYPES[dtype]})")
-            self.inputs.append(f"in{len(self.inputs)}")
+            n = len(self.inputs) - self.inputs.count(ABSENT)
+            made.append(f"in(b, {n}, RONDO_DTYPE_{DTYPES[dtype]})")
+            self.inputs.append(f"in{n}")
         if operand["presence"] == "dynamic":
             self.lines.append("rondo_es_tensor *more[2];")
             self.lines += [f"more[{i}] = {text};" for i, text in enumerate(made)]
@@ -136,7 +143,7 @@ class Call:
         n = len(self.inputs)
         self.lines += [f"rondo_es_tensor *s{n}[1];", f"s{n}[0] = in(b, {n}, RONDO_DTYPE_F32);",
                        f"rondo_es_tensor *t{n} = rondo_es_SequenceConstruct(s{n}, 1);"]
-        self.inputs.append(None)
+        self.inputs.append(SEQUENCE)
         self.arguments.append(f"t{n}")
 
     def attribute(self, attribute):
@@ -230,9 +237,10 @@ class Generated(unittest.TestCase):
             *before, node = json.loads(graphs[call.name])["nodes"]
             with self.subTest(call.name):
                 self.assertEqual(node["operator"], call.operator["name"])
-                self.assertEqual([one["operator"] for one in before], ["SequenceConstruct"] * call.inputs.count(None))
+                self.assertEqual([one["operator"] for one in before], ["SequenceConstruct"] * call.inputs.count(SEQUENCE))
                 made = iter(one["outputs"][0]["name"] for one in before)
-                self.assertEqual(node["inputs"], [name or next(made) for name in call.inputs])
+                want = [None if name == ABSENT else next(made) if name == SEQUENCE else name for name in call.inputs]
+                self.assertEqual(node["inputs"], want)
                 self.assertEqual(len(node["outputs"]), call.output_count)
                 want = {name: value for name, value in call.attributes.items() if value is not None}
                 graphs_wanted = {name for name, value in call.attributes.items() if value is None}
