@@ -3,6 +3,7 @@
  * Graphs that depend on data, on sessions over cpu and sim: sizes that only a run knows, conditions, loops, what is refused
  * inside a capture. Results are those of arithmetic; tests/data/control has ONNX Runtime's. */
 #include <math.h>
+#include <rondo/profile.h>
 #include <rondo/value.h>
 #include <stdio.h>
 
@@ -125,6 +126,36 @@ static void test_with_a_cache(rondo_test *t) {
         region_select(&f[i], (const float[]){1, 2, 0, 5}, 4, &out);
         region_select(&f[i], (const float[]){0, 0, 0, 0}, 4, &out);
     }
+}
+
+/* A graph of which nothing is in a plan, too. */
+static void test_watched(rondo_test *t) {
+    region_fixture f;
+    rondo_tensor_view out;
+    rondo_profile *profile = NULL;
+    rondo_profile_info info = RONDO_PROFILE_INFO_INIT;
+    region_open(t, &f, "cpu");
+    T_OK(t, rondo_profile_create(f.sum.instance, NULL, &profile));
+    T_DEFER(t, rondo_profile_release, profile);
+    T_OK(t, rondo_session_set_profile(f.sum.session, profile));
+    region_selection(&f);
+    for (int i = 0; i < 3; i++) region_select(&f, (const float[]){0, 3, 0, -4}, 4, &out);
+    rondo_ir_graph *alone = NULL;
+    rondo_ir_value x, y;
+    const int64_t open = -1, n = 3;
+    T_OK(t, rondo_ir_graph_create(f.sum.instance, "alone", &alone));
+    T_DEFER(t, rondo_ir_graph_release, alone);
+    T_OK(t, rondo_ir_graph_add_input(alone, "x", RONDO_DTYPE_F32, 1, &open, NULL, &x));
+    T_OK(t, rondo_ir_graph_add_node(alone, "NonZero", "where", &x, 1, NULL, 0, &y, 1));
+    T_OK(t, rondo_ir_graph_add_output(alone, y, "y"));
+    T_OK(t, rondo_session_add_graph(f.sum.session, 8, alone));
+    rondo_tensor_view in = region_view((float[]){0, 5, 0}, RONDO_DTYPE_F32, 1, &n);
+    out = (rondo_tensor_view){0};
+    T_OK(t, rondo_session_run(f.sum.session, 8, &in, 1, &out, 1));
+    T_EQ(t, out.shape[1], 1);
+    T_EQ(t, ((const int64_t *)out.data)[0], 1);
+    T_OK(t, rondo_profile_get_info(profile, &info));
+    T_EQ(t, info.parts_ns, info.ns[RONDO_PROFILE_CALL]);
 }
 
 /* A plan cannot wait: what must be between plans is told by name, on a stream, in a capture, and by the compiler. */
@@ -340,5 +371,5 @@ static void test_sized(rondo_test *t) {
         (const region_want[]){{2, {2, 2}, {0, 7, 5, 3}}, {1, {2}, {1, 0}}, {1, {3}, {1, 0, 1}}, {1, {2}, {1, 2}}}, 4);
 }
 
-RONDO_TEST_MAIN(T(test_sizes_cpu), T(test_sizes_sim), T_PLAIN(test_with_a_cache), T(test_refused), T(test_condition),
-                T(test_values), T(test_sized))
+RONDO_TEST_MAIN(T(test_sizes_cpu), T(test_sizes_sim), T_PLAIN(test_with_a_cache), T_PLAIN(test_watched), T(test_refused),
+                T(test_condition), T(test_values), T(test_sized))

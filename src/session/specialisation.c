@@ -302,8 +302,8 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
     rondo__profile_mark(&session->scope, RONDO_PROFILE_OTHER, "session");
     rondo_status status = specialisation_compile(session, graph, inputs, tensors, NULL, cuts, &s->plan, &s->region);
     if (!status && (graph->internal || s->region)) status = specialisation_remember(session, graph, s, inputs);
-    if (!status)
-        rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, s->plan ? s->plan->name : graph->graph->name);
+    const char *name = s->plan ? s->plan->name : graph->graph->name; /* all of it may run between plans */
+    if (!status) rondo__profile_mark(&session->scope, RONDO_PROFILE_COMPILE, name);
     if (!status && s->plan)
         status = rondo__executable_create(&session->device, 1, s->plan, &session->options.memory, session->weights,
                                           &s->executable);
@@ -311,7 +311,7 @@ rondo_status rondo__specialisation_create(rondo_session *session, rondo__session
         rondo__specialisation_destroy(session, s);
         return status;
     }
-    rondo__profile_mark(&session->scope, RONDO_PROFILE_LOAD, s->plan->name);
+    rondo__profile_mark(&session->scope, RONDO_PROFILE_LOAD, name);
     graph->info.compiles++;
     graph->info.compile_ns += rondo__now_ns() - begin;
     *out = s;
