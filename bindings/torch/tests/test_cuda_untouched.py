@@ -2,6 +2,7 @@
 """CUDA is left alone: the calls of warm-up, recording, replay and checkpoint, their order and arguments, are the same
 without the plugin, with it, and with way 3; and importing the plugin changes no attribute of torch.cuda."""
 import importlib.util
+import inspect
 import json
 import os
 import textwrap
@@ -65,7 +66,9 @@ class Calls(unittest.TestCase):
         self.assertEqual(seen["replay of both"].count("CUDAGraph.replay"), 2)
         self.assertIn("torch.cuda.memory._record_memory_history", seen["history: recording"])
         self.assertEqual(seen["without trees"].count("CUDAGraph.replay"), 3)
-        self.assertIn("torch._C._cuda_cudaCachingAllocator_is_enabled", seen["gates"])
+        from torch._inductor import cudagraph_utils
+        asks = "_cuda_cudaCachingAllocator_is_enabled" in inspect.getsource(cudagraph_utils)  # 2.12 does not
+        self.assertEqual("torch._C._cuda_cudaCachingAllocator_is_enabled" in seen["gates"], asks)
 
     def test_with_the_plugin(self):
         self.assertEqual(recorded("plugin"), recorded("stock"))
