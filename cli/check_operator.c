@@ -12,7 +12,7 @@
 #include "cli.h"
 
 static const char check_operator_help[] =
-    "usage: rondo check-operator [LIB] NAME [--seed N] [--rounds N] [--input SHAPE]... [--schema TEXT]\n"
+    "usage: rondo check-operator [LIB] NAME [--seed N] [--rounds N] [--input NAME=TYPE[..]]... [--schema TEXT]\n"
     "                            [--json] [--plugin FILE]\n"
     "Draws inputs of an operator, those it accepts and those it refuses, and holds schema, meta and implementation to\n"
     "each other. The first disagreement is reported under the contract that is broken, with the inputs that show it, made\n"
