@@ -7,13 +7,9 @@
 
 static rondo_status conv_ints(const rondo__cpu_plan *plan, const char *name, uint32_t count, int64_t otherwise,
                               int64_t *out) {
-    const rondo_attribute *a = rondo__cpu_attribute(plan, name);
-    for (uint32_t i = 0; i < count; i++) out[i] = otherwise;
-    if (!a) return RONDO_OK;
-    if (a->kind != RONDO_ATTRIBUTE_INTS || a->count != count)
-        return rondo__cpu_refuse(plan, "attribute %s does not have %u numbers", name, count);
+    rondo_status status = rondo__cpu_attribute_ints(plan, name, count, otherwise, out);
+    if (status) return status;
     for (uint32_t i = 0; i < count; i++) {
-        out[i] = a->value.ints[i];
         if (out[i] < 0 || out[i] > INT32_MAX) return rondo__cpu_refuse(plan, "attribute %s is out of range", name);
     }
     return RONDO_OK;

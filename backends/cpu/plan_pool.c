@@ -35,17 +35,6 @@ static int32_t pool_run(const void *context, const uint64_t *words) {
     return 0;
 }
 
-static rondo_status pool_numbers(const rondo__cpu_plan *plan, const char *name, uint32_t count, int64_t otherwise,
-                                 int64_t *out) {
-    const rondo_attribute *a = rondo__cpu_attribute(plan, name);
-    for (uint32_t i = 0; i < count; i++) out[i] = otherwise;
-    if (!a) return RONDO_OK;
-    if (a->kind != RONDO_ATTRIBUTE_INTS || a->count != count)
-        return rondo__cpu_refuse(plan, "attribute %s does not have %u numbers", name, count);
-    for (uint32_t i = 0; i < count; i++) out[i] = a->value.ints[i];
-    return RONDO_OK;
-}
-
 static rondo_status pool_read(const rondo__cpu_plan *plan, pool_context *c) {
     const rondo_operand *in = rondo__cpu_input(plan, 0), *out = rondo__cpu_output(plan, 0);
     int64_t kernel[2], step[2], spread[2], pads[4];
@@ -54,10 +43,10 @@ static rondo_status pool_read(const rondo__cpu_plan *plan, pool_context *c) {
     if (in->rank != 4 || out->rank != 4) return rondo__cpu_refuse(plan, "only two dims have a fast kernel");
     if (!rondo__cpu_attribute_is(plan, "auto_pad", "NOTSET") && !rondo__cpu_attribute_is(plan, "auto_pad", "VALID"))
         return rondo__cpu_refuse(plan, "padding has no fast kernel");
-    rondo_status status = pool_numbers(plan, "kernel_shape", 2, 1, kernel);
-    if (!status) status = pool_numbers(plan, "strides", 2, 1, step);
-    if (!status) status = pool_numbers(plan, "dilations", 2, 1, spread);
-    if (!status) status = pool_numbers(plan, "pads", 4, 0, pads);
+    rondo_status status = rondo__cpu_attribute_ints(plan, "kernel_shape", 2, 1, kernel);
+    if (!status) status = rondo__cpu_attribute_ints(plan, "strides", 2, 1, step);
+    if (!status) status = rondo__cpu_attribute_ints(plan, "dilations", 2, 1, spread);
+    if (!status) status = rondo__cpu_attribute_ints(plan, "pads", 4, 0, pads);
     if (status) return status;
     for (uint32_t i = 0; i < 2; i++) {
         const int64_t size = in->dims[2 + i];

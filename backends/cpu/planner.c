@@ -151,6 +151,17 @@ float rondo__cpu_attribute_float(const rondo__cpu_plan *plan, const char *name, 
     return a && a->kind == RONDO_ATTRIBUTE_FLOAT ? a->value.f : otherwise;
 }
 
+rondo_status rondo__cpu_attribute_ints(const rondo__cpu_plan *plan, const char *name, uint32_t count, int64_t otherwise,
+                                       int64_t *out) {
+    const rondo_attribute *a = rondo__cpu_attribute(plan, name);
+    for (uint32_t i = 0; i < count; i++) out[i] = otherwise;
+    if (!a) return RONDO_OK;
+    if (a->kind != RONDO_ATTRIBUTE_INTS || a->count != count)
+        return rondo__cpu_refuse(plan, "attribute %s does not have %u numbers", name, count);
+    for (uint32_t i = 0; i < count; i++) out[i] = a->value.ints[i];
+    return RONDO_OK;
+}
+
 static bool planner_text_is(const rondo_attribute *a, const char *text) {
     return a->kind == RONDO_ATTRIBUTE_STRING && a->value.s.size == strlen(text) &&
            memcmp(a->value.s.data, text, a->value.s.size) == 0;

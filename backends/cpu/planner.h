@@ -81,6 +81,9 @@ static inline uint32_t rondo__cpu_word_packed(const rondo__cpu_plan *plan) {
 const rondo_attribute *rondo__cpu_attribute(const rondo__cpu_plan *plan, const char *name);
 int64_t rondo__cpu_attribute_int(const rondo__cpu_plan *plan, const char *name, int64_t otherwise);
 float rondo__cpu_attribute_float(const rondo__cpu_plan *plan, const char *name, float otherwise);
+/* As many numbers as that, or `otherwise` for each where the attribute is absent. Refuses another kind or count. */
+RONDO_MUST_USE rondo_status rondo__cpu_attribute_ints(const rondo__cpu_plan *plan, const char *name, uint32_t count,
+                                                      int64_t otherwise, int64_t *out);
 /* True when absent or equal. */
 bool rondo__cpu_attribute_is(const rondo__cpu_plan *plan, const char *name, const char *text);
 /* The constant integers (int32 or int64) of an operand: false when it is not constant, of another type, or has more

@@ -37,29 +37,6 @@ static bool rows_axis(const rows_pair *pair, const rondo__ir_type *few, const ro
 
 /* ---------------------------------------------------------------------------------------------- what is the same */
 
-static bool rows_same_attribute(const rondo_attribute *a, const rondo_attribute *b) {
-    if (a->kind != b->kind || strcmp(a->name, b->name) != 0) return false;
-    switch (a->kind) {
-    case RONDO_ATTRIBUTE_INT: return a->value.i == b->value.i;
-    case RONDO_ATTRIBUTE_FLOAT: return memcmp(&a->value.f, &b->value.f, sizeof a->value.f) == 0;
-    case RONDO_ATTRIBUTE_STRING:
-        return a->value.s.size == b->value.s.size && memcmp(a->value.s.data, b->value.s.data, a->value.s.size) == 0;
-    case RONDO_ATTRIBUTE_INTS:
-        return a->count == b->count && (!a->count || memcmp(a->value.ints, b->value.ints, a->count * 8u) == 0);
-    case RONDO_ATTRIBUTE_FLOATS:
-        return a->count == b->count && (!a->count || memcmp(a->value.floats, b->value.floats, a->count * 4u) == 0);
-    default: return false; /* rare, and nothing that an operator with a rule has */
-    }
-}
-
-static bool rows_same_attributes(const rondo__ir_node_data *a, const rondo__ir_node_data *b) {
-    if (a->attribute_count != b->attribute_count) return false;
-    for (uint32_t i = 0; i < a->attribute_count; i++) {
-        if (!rows_same_attribute(&a->attributes[i], &b->attributes[i])) return false;
-    }
-    return true;
-}
-
 /* Whether the smaller constant is the beginning of the larger one along the axis; with none, all of it. */
 static bool rows_begins(const rondo__ir_constant *few, const rondo__ir_constant *many, int32_t axis) {
     uint64_t outer = 1, a = few->bytes, b = many->bytes;
@@ -135,7 +112,8 @@ static rondo_status rows_output_pair(rows_pair *pair, const rondo__ir_node_data 
 
 static rondo_status rows_node_pair(rows_pair *pair, const rondo__ir_node_data *a, const rondo__ir_node_data *b) {
     if (strcmp(a->operator_name, b->operator_name) != 0 || a->input_count != b->input_count ||
-        a->output_count != b->output_count || !rows_same_attributes(a, b))
+        a->output_count != b->output_count ||
+        !rondo__ir_attributes_equal(a->attributes, a->attribute_count, b->attributes, b->attribute_count))
         return rows_differs(a);
     for (uint32_t i = 0; i < a->input_count; i++) {
         if ((a->inputs[i] == RONDO_IR_NONE) != (b->inputs[i] == RONDO_IR_NONE)) return rows_differs(a);

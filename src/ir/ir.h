@@ -159,6 +159,8 @@ RONDO_MUST_USE rondo_status rondo__ir_control_add(rondo_ir_graph *graph, rondo_i
 RONDO_MUST_USE rondo_status rondo__ir_control_remove(rondo_ir_graph *graph, rondo_ir_node node, rondo_ir_node before);
 /* The node dies: nobody waits for it, and it waits for nobody. Its outputs have no producer any more. */
 void rondo__ir_node_kill(rondo_ir_graph *graph, rondo_ir_node node);
+/* One by one: kind, name, value. Tensors, lists of strings and graphs are equal to nothing: rare, and not worth it. */
+bool rondo__ir_attributes_equal(const rondo_attribute *a, uint32_t a_count, const rondo_attribute *b, uint32_t b_count);
 /* Copies an attribute deeply into the graph's arena; kind GRAPH keeps the pointer. */
 RONDO_MUST_USE rondo_status rondo__ir_attribute_copy(rondo_ir_graph *graph, const rondo_attribute *attribute,
                                                      rondo_attribute *out_copy);

@@ -285,3 +285,27 @@ int64_t rondo__ir_attribute_int(const rondo__ir_node_data *node, const char *nam
     const rondo_attribute *attribute = rondo__ir_attribute_find(node, name);
     return attribute && attribute->kind == RONDO_ATTRIBUTE_INT ? attribute->value.i : otherwise;
 }
+
+static bool ir_attribute_equals(const rondo_attribute *a, const rondo_attribute *b) {
+    if (a->kind != b->kind || a->count != b->count || strcmp(a->name, b->name) != 0) return false;
+    switch (a->kind) {
+    case RONDO_ATTRIBUTE_INT: return a->value.i == b->value.i;
+    case RONDO_ATTRIBUTE_FLOAT: return memcmp(&a->value.f, &b->value.f, sizeof a->value.f) == 0;
+    case RONDO_ATTRIBUTE_STRING:
+        return a->value.s.size == b->value.s.size && memcmp(a->value.s.data, b->value.s.data, a->value.s.size) == 0;
+    case RONDO_ATTRIBUTE_INTS:
+        return a->count == 0 || memcmp(a->value.ints, b->value.ints, a->count * sizeof(int64_t)) == 0;
+    case RONDO_ATTRIBUTE_FLOATS:
+        return a->count == 0 || memcmp(a->value.floats, b->value.floats, a->count * sizeof(float)) == 0;
+    default: return false;
+    }
+}
+
+bool rondo__ir_attributes_equal(const rondo_attribute *a, uint32_t a_count, const rondo_attribute *b,
+                                uint32_t b_count) {
+    if (a_count != b_count) return false;
+    for (uint32_t i = 0; i < a_count; i++) {
+        if (!ir_attribute_equals(&a[i], &b[i])) return false;
+    }
+    return true;
+}

@@ -206,6 +206,14 @@ static rondo_status control_loop_trip(control_loop *loop, int64_t trip) {
     return control_loop_take(loop);
 }
 
+/* What the last trip left, to the outputs that are wanted. */
+static void control_give_carried(const rondo__region_step *s, const control_loop *loop) {
+    for (uint32_t i = 0; i < loop->carried; i++) {
+        rondo_value_retain(loop->values[i]);
+        control_give(s, i, loop->values[i]);
+    }
+}
+
 static rondo_status control_loop_run(control_loop *loop) {
     const rondo__region_step *s = loop->s;
     int64_t trips = INT64_MAX, condition = 1;
@@ -218,10 +226,7 @@ static rondo_status control_loop_run(control_loop *loop) {
     }
     loop->goes_on = condition != 0;
     for (int64_t trip = 0; trip < trips && loop->goes_on; trip++) RONDO__TRY(control_loop_trip(loop, trip));
-    for (uint32_t i = 0; i < loop->carried; i++) {
-        rondo_value_retain(loop->values[i]);
-        control_give(s, i, loop->values[i]);
-    }
+    control_give_carried(s, loop);
     for (uint32_t i = 0; i < loop->lists.count; i++) {
         uint32_t output = loop->carried + i;
         if (!control_wanted(s, output)) continue;
@@ -338,10 +343,7 @@ static rondo_status control_scan_run(control_loop *loop, uint32_t scanned) {
         RONDO__TRY(control_scan_axis(s, s->inputs[loop->carried + i], i, &axis, &trips));
     }
     for (int64_t trip = 0; trip < trips; trip++) RONDO__TRY(control_scan_trip(loop, scanned, trip));
-    for (uint32_t i = 0; i < loop->carried; i++) {
-        rondo_value_retain(loop->values[i]);
-        control_give(s, i, loop->values[i]);
-    }
+    control_give_carried(s, loop);
     for (uint32_t i = 0; i < loop->lists.count; i++) {
         uint32_t output = loop->carried + i;
         if (!control_wanted(s, output)) continue;

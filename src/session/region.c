@@ -83,7 +83,6 @@ rondo_status rondo__region_create(rondo_session *session, rondo__compile_cut *cu
     return RONDO_OK;
 }
 
-void rondo__region_add_info(const rondo__session_graph *graph, rondo_session_info *info);
 static void region_add(const rondo__session_graph *graph, rondo_session_info *info) {
     if (!graph) return;
     info->compiles += graph->info.compiles;

@@ -114,21 +114,6 @@ static uint64_t duplicates_hash_attribute(uint64_t hash, const rondo_attribute *
     }
 }
 
-static bool duplicates_equal_attributes(const rondo_attribute *a, const rondo_attribute *b) {
-    if (a->kind != b->kind || a->count != b->count || strcmp(a->name, b->name) != 0) return false;
-    switch (a->kind) {
-    case RONDO_ATTRIBUTE_INT: return a->value.i == b->value.i;
-    case RONDO_ATTRIBUTE_FLOAT: return memcmp(&a->value.f, &b->value.f, sizeof a->value.f) == 0;
-    case RONDO_ATTRIBUTE_STRING:
-        return a->value.s.size == b->value.s.size && memcmp(a->value.s.data, b->value.s.data, a->value.s.size) == 0;
-    case RONDO_ATTRIBUTE_INTS:
-        return a->count == 0 || memcmp(a->value.ints, b->value.ints, a->count * sizeof(int64_t)) == 0;
-    case RONDO_ATTRIBUTE_FLOATS:
-        return a->count == 0 || memcmp(a->value.floats, b->value.floats, a->count * sizeof(float)) == 0;
-    default: return false; /* tensors, strings, graphs: rare, and not worth the comparison */
-    }
-}
-
 static uint64_t duplicates_hash_node(const rondo__ir_node_data *node) {
     uint64_t head[2] = {node->input_count, node->output_count};
     uint64_t hash = duplicates_mix(0, node->operator_name, strlen(node->operator_name));
@@ -141,17 +126,14 @@ static uint64_t duplicates_hash_node(const rondo__ir_node_data *node) {
 static bool duplicates_equal_nodes(const duplicates *d, uint32_t a, uint32_t b) {
     const rondo__ir_node_data *x = rondo__ir_node_at(d->graph, a), *y = rondo__ir_node_at(d->graph, b);
     if (x->input_count != y->input_count || x->output_count != y->output_count ||
-        x->attribute_count != y->attribute_count || strcmp(x->operator_name, y->operator_name) != 0) {
+        strcmp(x->operator_name, y->operator_name) != 0) {
         return false;
     }
     if (x->input_count && memcmp(x->inputs, y->inputs, x->input_count * sizeof *x->inputs) != 0) return false;
     for (uint32_t i = 0; i < x->output_count; i++) {
         if ((x->outputs[i] == RONDO_IR_NONE) != (y->outputs[i] == RONDO_IR_NONE)) return false;
     }
-    for (uint32_t i = 0; i < x->attribute_count; i++) {
-        if (!duplicates_equal_attributes(&x->attributes[i], &y->attributes[i])) return false;
-    }
-    return true;
+    return rondo__ir_attributes_equal(x->attributes, x->attribute_count, y->attributes, y->attribute_count);
 }
 
 static rondo_status duplicates_nodes(duplicates *d, uint32_t *out_merged) {
